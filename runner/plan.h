@@ -1,0 +1,106 @@
+/* plan: suite x registry -> cells with stable ids, lazily. Nothing is expanded until it is asked for: a plan of 10^6 cells costs
+ * what its axes cost. Pure: no device, no file. */
+#ifndef ASSAY_PLAN_H
+#define ASSAY_PLAN_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "registry.h"
+#include "select.h"
+#include "suite.h"
+
+enum cell_arm_role { ROLE_SHIPPED, ROLE_CANDIDATE, ROLE_HEADROOM, ROLE_NULL };
+
+struct cell_arm {
+	const char *name;       /* "split=4"; unique in the cell */
+	enum cell_arm_role role;
+	const struct assay_arm *desc;
+	int64_t arg;
+	const struct env_flip *env;
+	int n_env;
+	bool graph;
+	const char *unsupported; /* NULL, or why it cannot run here: no op on this backend, or the adapter's word */
+};
+
+enum { MAX_ARMS = 24 };
+
+/* How the regression check of this cell is to be judged. */
+enum selection { SELECT_NONE, SELECT_ARM, SELECT_NOT_TIMED };
+
+/* Everything one cell needs, resolved; self-contained, so that it can be sent to a worker (cell_to_json / cell_from_json).
+ * Strings and arrays live in the arena given to plan_cell. */
+struct cell {
+	int64_t plan_index;
+	const char *id;            /* suite/case/kernel/geometry/data/axis=value,… */
+	const char *suite, *case_id, *kernel_name, *geometry, *data;
+	const char *suite_path;    /* as the user gave it: for the rerun command */
+	const struct assay_kernel *kernel;
+	struct assay_point point;
+	struct named_number axis[ASSAY_MAX_PARAMS]; /* what `point` of the record shows: axes in the order declared */
+	int n_axes;
+	struct cell_arm arm[MAX_ARMS]; /* shipped first; the null arm is the executor's own */
+	int n_arms;
+	struct distribution dist;
+	uint64_t seed;
+	double weight;             /* NAN: none */
+	struct timing timing;
+	struct checks checks;
+	enum selection selection;
+	const char *selected;      /* arm name where selection != SELECT_NONE */
+	struct mark selected_row;  /* table row */
+	double margin_fail, margin_warn; /* 0.05; warn < 0: none */
+	int64_t margin_floor_ns;
+	struct mark margin_mark;   /* file NULL: built-in default */
+	bool gate;                 /* by the rigs: timing is a gate here, else a diagnostic */
+	struct mark rig_mark;
+	const char *waiver, *waiver_expect, *waiver_reason; /* id or NULL */
+	const char *waiver_until;
+	const char *skip;          /* NULL, or why the whole cell is skipped */
+};
+
+/* What a plan needs to know of where it will run: rigs and tables are chosen by it. Keys for selectors: device, backend, cc, host. */
+struct plan_target {
+	enum assay_backend backend;
+	const char *device;  /* "NVIDIA H200", or the CPU's model name */
+	const char *host;
+	int cc;              /* 90; 0 on the host */
+};
+
+struct plan_filter {
+	const struct selector *filter; /* n_filters, any may match; 0: all */
+	int n_filters;
+	uint32_t checks;               /* bits of check_kind to keep; 0: all */
+	const char *const *only_ids;   /* --rerun-failed: NULL-terminated, or NULL */
+	int shard_i, shard_n;          /* 1-based; 0/0: no sharding. Round-robin over the filtered, ordered list */
+};
+
+struct plan;
+
+/* NULL with a message where the expansion is over the cap, a filter matches nothing (with the nearest words), two margins fit
+ * equally, or a table lacks a row. The suite and registry must outlive the plan. */
+struct plan *plan_build(const struct suite *s, const struct registry *r, const struct plan_target *t,
+                        const struct plan_filter *f, struct diags *diags, struct err *err);
+void plan_destroy(struct plan *p); /* NULL is fine */
+
+int64_t plan_count(const struct plan *p);
+/* Cell i (0-based in the filtered list; cell->plan_index is its index in the whole plan) into *out, memory from a. */
+bool plan_cell(const struct plan *p, int64_t i, struct arena *a, struct cell *out, struct err *err);
+/* Index in the filtered list of the cell with this id, or -1. */
+int64_t plan_find(const struct plan *p, const char *id);
+/* sha-256 over the ordered ids of the whole plan, 64 hex digits and a NUL. */
+void plan_hash(const struct plan *p, char out[65]);
+const struct suite *plan_suite(const struct plan *p);
+/* Axes and parameters that a kernel of the suite ignores, for `list`: calls back once each. */
+void plan_ignored(const struct plan *p, void (*say)(void *ctx, const char *kernel, const char *name), void *ctx);
+/* Parameter values as text, waivers that matched no cell: counts per waiver index. n_waivers of them, owned by the plan. */
+const int64_t *plan_waiver_hits(const struct plan *p);
+
+/* A cell as sent to a worker; round trip exact. The registry resolves kernel and arms. */
+json_t *cell_to_json(const struct cell *c);
+bool cell_from_json(const json_t *j, const struct registry *r, struct arena *a, struct cell *out, struct err *err);
+/* A select_get over a `struct cell`: kernel, case, geometry, data, suite, id, tag, arm (several), every parameter. */
+select_get cell_get;
+
+#endif

@@ -1,0 +1,34 @@
+/* registry: the kernels that can be named. A table generated from the build's one list (kernels/meson.build), and plugins. */
+#ifndef ASSAY_REGISTRY_H
+#define ASSAY_REGISTRY_H
+
+#include "assay/adapter.h"
+#include "err.h"
+
+struct registry;
+
+/* The built-in kernels. Never NULL. */
+struct registry *registry_create(void);
+void registry_destroy(struct registry *r); /* NULL is fine; closes plugins */
+
+/* Loads a shared object, checks ABI number and shape of every kernel in it (a message per lack), and adds them. prefix: NULL, or
+ * put before every kernel name ("base:"), so that two builds of the same kernels can be loaded side by side. */
+bool registry_load_plugin(struct registry *r, const char *path, const char *prefix, struct err *err);
+
+int registry_count(const struct registry *r);
+const struct assay_kernel *registry_at(const struct registry *r, int i); /* sorted by name */
+const struct assay_kernel *registry_find(const struct registry *r, const char *name); /* NULL: unknown */
+/* Path of the plugin a kernel came from, or NULL for a built-in one. */
+const char *registry_origin(const struct registry *r, const struct assay_kernel *k);
+
+/* Splits "split=4" into the kernel's arm and its argument; NULL with *err for an unknown arm or an argument out of range. */
+const struct assay_arm *registry_arm(const struct assay_kernel *k, const char *name, int64_t *arg, struct err *err);
+int registry_param(const struct assay_kernel *k, const char *name);  /* index or -1 */
+int registry_tensor(const struct assay_kernel *k, const char *name); /* index or -1 */
+/* Names of dtypes as written in suites and records: "f32", "e4m3". -1: unknown. */
+const char *registry_dtype_name(enum assay_dtype t);
+int registry_dtype(const char *name);
+/* The shape of a kernel's descriptor: everything that must hold for it to be used. False with the first lack. */
+bool registry_check_kernel(const struct assay_kernel *k, struct err *err);
+
+#endif

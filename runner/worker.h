@@ -1,0 +1,50 @@
+/* worker: the process that owns the device. The same binary executed anew (`assay __worker FD BEATFD`), never a bare fork. It speaks
+ * JSON lines on a socket pair, so that what a kernel prints to stdout or stderr cannot harm the protocol.
+ *
+ *   supervisor -> worker   {"op": "open", "backend", "device", "threads", "plugins": []}
+ *                          {"op": "cell", "cell": {…}, "attempt": 1}   {"op": "confirm", "cell", "arm", "n", "order_seed"}
+ *                          {"op": "quit"}
+ *   worker -> supervisor   {"ev": "opened", "device": {…}, "calibration": {…}}   {"ev": "part", "facts": {…}}
+ *                          {"ev": "done", "outcome": "ok"|"failed"|"lost", "error": text, "facts": {…}}
+ */
+#ifndef ASSAY_WORKER_H
+#define ASSAY_WORKER_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "err.h"
+#include "plan.h"
+
+/* The worker's main loop; returns its exit status. */
+int worker_main(int argc, char **argv);
+
+struct worker_config {
+	const char *self;            /* path of this binary (/proc/self/exe) */
+	const char *backend, *device;
+	int threads;
+	const char *const *plugins;  /* NULL-terminated */
+};
+
+struct worker; /* the supervisor's side of one worker process */
+/* Starts one and waits until it has opened its device. NULL with *err. */
+struct worker *worker_start(const struct worker_config *cfg, const struct timing *t, struct err *err);
+const json_t *worker_opened(const struct worker *w); /* the "opened" event; borrowed */
+
+enum worker_outcome { WORKER_OK, WORKER_FAILED, WORKER_LOST, WORKER_CRASHED, WORKER_TIMEOUT, WORKER_INTERRUPTED };
+struct worker_answer {
+	enum worker_outcome outcome;
+	json_t *facts;               /* new reference; partial where not OK; may be an empty object */
+	char reason[768];            /* "killed by SIGSEGV in arm split=4, phase identity" */
+};
+/* Runs a cell there. Blocks; kills the worker after timeout_ns without a sign of life, or when *interrupted becomes true. After any
+ * outcome but OK and FAILED the worker is dead: start another one. tick is called a few times a second (progress), may be NULL. */
+void worker_cell(struct worker *w, const struct cell *c, int attempt, const volatile int *interrupted,
+                 void (*tick)(void *ctx, const char *phase, const char *arm, int round), void *ctx, struct worker_answer *out);
+void worker_confirm(struct worker *w, const struct cell *c, const char *arm, int n, uint64_t order_seed,
+                    const volatile int *interrupted, struct worker_answer *out);
+/* Asks it to quit, then makes it. NULL is fine. */
+void worker_stop(struct worker *w);
+
+#endif
