@@ -20,7 +20,7 @@
 /* Texts: the whole token or an error that names the right form ("write 8192"). Locale-independent. */
 bool scalar_int(const char *text, int64_t *out, struct err *why);
 bool scalar_uint(const char *text, uint64_t *out, struct err *why); /* 0 .. 2^64-1, for seeds */
-bool scalar_real(const char *text, double *out, struct err *why);   /* finite */
+bool scalar_real(const char *text, double *out, struct err *why); /* finite */
 bool scalar_bool(const char *text, bool *out, struct err *why);
 bool scalar_size(const char *text, int64_t *bytes, struct err *why);
 bool scalar_time(const char *text, int64_t *ns, struct err *why);

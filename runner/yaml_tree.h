@@ -18,16 +18,17 @@ enum { YAML_MAX_DEPTH = 64, YAML_MAX_BYTES = 1 << 20, YAML_MAX_NODES = 100000 };
 
 struct yaml_node {
 	enum yaml_kind kind;
-	bool quoted;               /* scalar: written in quotes, or as a block: never a number or a boolean */
-	const char *text;          /* scalar: UTF-8 without NUL; else NULL */
-	struct mark mark;          /* where it begins; len: characters of a scalar on its first line, 1 for a seq or map */
-	int n;                     /* seq: items; map: pairs */
-	struct yaml_node **item;   /* seq: items; map: values in the order written */
-	struct yaml_node **key;    /* map: keys, scalars all (quoted and mark as of a scalar), none twice; else NULL */
+	bool quoted; /* scalar: written in quotes, or as a block: never a number or a boolean */
+	const char *text; /* scalar: UTF-8 without NUL; else NULL */
+	struct mark mark; /* where it begins; len: characters of a scalar on its first line, 1 for a seq or map */
+	int n; /* seq: items; map: pairs */
+	struct yaml_node **item; /* seq: items; map: values in the order written */
+	struct yaml_node **key; /* map: keys, scalars all (quoted and mark as of a scalar), none twice; else NULL */
 };
 
 /* Parses text (n bytes, need not end in NUL) of a file by that name (copied into the arena). Gives the text to diag_source. Returns
- * NULL where an error was added to d. The tree lives in the arena. */
+ * NULL where the text cannot be read. Keys that stand twice and merge keys are added to d and left out of the tree, which is then
+ * returned all the same, so that the caller finds the other mistakes too: ask diags_errors(d) as well. */
 struct yaml_node *yaml_parse(struct arena *a, const char *file, const char *text, size_t n, struct diags *d);
 
 /* Reads a whole file into the arena; *n gets its length (a NUL follows). NULL with an error in d: cannot be opened, a folder, more

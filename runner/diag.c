@@ -1,0 +1,344 @@
+#include "diag.h"
+
+#include <ctype.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct note {
+	struct note *next;
+	struct mark at;
+	const char *text;
+};
+
+struct message {
+	enum severity sev;
+	struct mark at;
+	const char *text;
+	struct note *first, *last;
+	int file, order; /* keys of the sort */
+};
+
+struct source {
+	const char *file, *text;
+	size_t n;
+};
+
+struct diags {
+	struct arena *arena;
+	struct message *message;
+	size_t n, cap;
+	struct source *source;
+	size_t n_sources, source_cap;
+	int errors, warnings;
+};
+
+enum { SHOWN_ERRORS = 20, SHOWN_COLUMNS = 96, TEXT_MAX = 1024 };
+
+struct diags *diags_create(void)
+{
+	struct arena *a = arena_create();
+	struct diags *d = arena_alloc(a, sizeof *d);
+	d->arena = a;
+	return d;
+}
+
+void diags_destroy(struct diags *d)
+{
+	if (d)
+		arena_destroy(d->arena);
+}
+
+/* Bytes of the character at s (at least 1, at most what is there). */
+static size_t char_bytes(const char *s, size_t left)
+{
+	unsigned char c = (unsigned char)*s;
+	size_t n = c < 0x80 ? 1 : c >= 0xF0 ? 4 : c >= 0xE0 ? 3 : c >= 0xC0 ? 2 : 1;
+	return n < left ? n : left ? left : 1;
+}
+
+/* A terminal must not act on what a file says: control characters, C1 ones too. */
+static bool is_control(const char *s, size_t n)
+{
+	unsigned char c = (unsigned char)s[0];
+	return c < 0x20 || c == 0x7F || (c == 0xC2 && n > 1 && (unsigned char)s[1] < 0xA0);
+}
+
+static const char *clean(struct arena *a, const char *s)
+{
+	size_t n = strlen(s), k = 0;
+	char *out = arena_alloc(a, 4 * n + 1);
+	for (size_t i = 0, w; i < n; i += w) {
+		w = char_bytes(s + i, n - i);
+		if (is_control(s + i, n - i)) {
+			for (size_t j = 0; j < w; j++)
+				k += (size_t)sprintf(out + k, "\\x%02x", (unsigned)(unsigned char)s[i + j]);
+		} else {
+			memcpy(out + k, s + i, w);
+			k += w;
+		}
+	}
+	return out;
+}
+
+static const char *format(struct diags *d, const char *fmt, va_list ap)
+{
+	char buf[TEXT_MAX];
+	int n = vsnprintf(buf, sizeof buf, fmt, ap);
+	if (n < 0)
+		abort();
+	if ((size_t)n >= sizeof buf) { /* cut at a character */
+		size_t end = sizeof buf - 4;
+		while (end && ((unsigned char)buf[end] & 0xC0) == 0x80)
+			end--;
+		memcpy(buf + end, "...", 4);
+	}
+	return clean(d->arena, buf);
+}
+
+static int file_index(const struct diags *d, const char *file)
+{
+	for (size_t i = 0; file && i < d->n_sources; i++)
+		if (!strcmp(d->source[i].file, file))
+			return (int)i;
+	return file ? (int)d->n_sources : -1;
+}
+
+static bool same_place(const struct mark *a, const struct mark *b)
+{
+	return a->line == b->line && a->col == b->col &&
+	       (a->file == b->file || (a->file && b->file && !strcmp(a->file, b->file)));
+}
+
+bool diag_add(struct diags *d, enum severity sev, struct mark at, const char *fmt, ...)
+{
+	va_list ap;
+	va_start(ap, fmt);
+	const char *text = format(d, fmt, ap);
+	va_end(ap);
+	for (size_t i = 0; i < d->n; i++) {
+		struct message *m = &d->message[i];
+		if (m->sev == sev && same_place(&m->at, &at) && !strcmp(m->text, text)) {
+			/* It becomes the last one, so that a note that follows lands here and, being the same, counts once. */
+			struct message moved = *m;
+			memmove(m, m + 1, (d->n - i - 1) * sizeof *m);
+			d->message[d->n - 1] = moved;
+			return false;
+		}
+	}
+	d->message = arena_grow(d->arena, d->message, d->n, &d->cap, sizeof *d->message);
+	d->message[d->n] = (struct message){.sev = sev, .at = at, .text = text, .order = d->errors + d->warnings};
+	d->message[d->n++].at.file = arena_strdup(d->arena, at.file);
+	*(sev == DIAG_ERROR ? &d->errors : &d->warnings) += 1;
+	return false;
+}
+
+void diag_note(struct diags *d, struct mark at, const char *fmt, ...)
+{
+	if (!d->n)
+		return;
+	va_list ap;
+	va_start(ap, fmt);
+	const char *text = format(d, fmt, ap);
+	va_end(ap);
+	struct message *m = &d->message[d->n - 1];
+	for (const struct note *k = m->first; k; k = k->next)
+		if (same_place(&k->at, &at) && !strcmp(k->text, text))
+			return;
+	struct note *note = arena_alloc(d->arena, sizeof *note);
+	*note = (struct note){.at = at, .text = text};
+	note->at.file = arena_strdup(d->arena, at.file);
+	if (m->last)
+		m->last->next = note;
+	else
+		m->first = note;
+	m->last = note;
+}
+
+void diag_source(struct diags *d, const char *file, const char *text, size_t n)
+{
+	for (size_t i = 0; i < d->n_sources; i++)
+		if (!strcmp(d->source[i].file, file))
+			return;
+	d->source = arena_grow(d->arena, d->source, d->n_sources, &d->source_cap, sizeof *d->source);
+	d->source[d->n_sources++] = (struct source){arena_strdup(d->arena, file), arena_strndup(d->arena, text, n), n};
+}
+
+int diags_errors(const struct diags *d)
+{
+	return d->errors;
+}
+
+int diags_warnings(const struct diags *d)
+{
+	return d->warnings;
+}
+
+/* Bytes of a line break at s, 0 for none. The breaks of YAML 1.1, as libyaml counts lines. */
+static size_t break_bytes(const char *s, size_t left)
+{
+	const unsigned char *c = (const unsigned char *)s;
+	if (!left)
+		return 0;
+	if (c[0] == '\n')
+		return 1;
+	if (c[0] == '\r')
+		return left > 1 && c[1] == '\n' ? 2 : 1;
+	if (left > 1 && c[0] == 0xC2 && c[1] == 0x85)
+		return 2;
+	if (left > 2 && c[0] == 0xE2 && c[1] == 0x80 && (c[2] == 0xA8 || c[2] == 0xA9))
+		return 3;
+	return 0;
+}
+
+/* The text of a line, without its break. NULL: no such line, or its file is not known. */
+static const char *source_line(const struct diags *d, const struct mark *at, size_t *len)
+{
+	int f = file_index(d, at->file);
+	if (f < 0 || f >= (int)d->n_sources || at->line < 1)
+		return NULL;
+	const char *s = d->source[f].text, *end = s + d->source[f].n;
+	if (end - s >= 3 && !memcmp(s, "\xEF\xBB\xBF", 3))
+		s += 3;
+	for (int line = 1; line < at->line;) {
+		if (s >= end)
+			return NULL;
+		size_t b = break_bytes(s, (size_t)(end - s));
+		line += b > 0;
+		s += b ? b : 1;
+	}
+	const char *stop = s;
+	while (stop < end && !break_bytes(stop, (size_t)(end - stop)))
+		stop++;
+	*len = (size_t)(stop - s);
+	return s;
+}
+
+static void print_source(const struct diags *d, const struct mark *at, FILE *out, bool colour)
+{
+	size_t n;
+	const char *s = source_line(d, at, &n);
+	if (!s || at->col < 1)
+		return;
+	/* A window of the line, in characters, that holds the place. */
+	int first = at->col > SHOWN_COLUMNS - 24 ? at->col - SHOWN_COLUMNS / 2 : 1, col = 1;
+	fputs(first > 1 ? "    ..." : "    ", out);
+	size_t i = 0;
+	for (; i < n && col < first + SHOWN_COLUMNS; col++) {
+		size_t w = char_bytes(s + i, n - i);
+		if (col >= first) {
+			if (s[i] == '\t')
+				fputc(' ', out);
+			else if (is_control(s + i, n - i))
+				fputc('?', out);
+			else
+				fwrite(s + i, 1, w, out);
+		}
+		i += w;
+	}
+	fputs(i < n ? "...\n" : "\n", out);
+	fprintf(out, "%*s%s^", at->col - first + (first > 1 ? 7 : 4), "", colour ? "\033[32m" : "");
+	for (int k = 1; k < at->len && at->col + k < col; k++)
+		fputc('~', out);
+	fputs(colour ? "\033[0m\n" : "\n", out);
+}
+
+static void print_place(const struct mark *at, FILE *out)
+{
+	if (!at->file)
+		return;
+	if (at->line > 0)
+		fprintf(out, "%s:%d:%d: ", at->file, at->line, at->col);
+	else
+		fprintf(out, "%s: ", at->file);
+}
+
+static void print_one(const struct diags *d, const struct message *m, FILE *out, bool colour)
+{
+	static const char *const word[] = {"error", "warning"}, *const paint[] = {"\033[1;31m", "\033[1;35m"};
+	print_place(&m->at, out);
+	fprintf(out, "%s%s:%s %s\n", colour ? paint[m->sev] : "", word[m->sev], colour ? "\033[0m" : "", m->text);
+	print_source(d, &m->at, out, colour);
+	for (const struct note *k = m->first; k; k = k->next) {
+		bool elsewhere = k->at.file && !same_place(&k->at, &m->at);
+		print_place(elsewhere ? &k->at : &m->at, out);
+		fprintf(out, "%snote:%s %s\n", colour ? "\033[1;36m" : "", colour ? "\033[0m" : "", k->text);
+		if (elsewhere)
+			print_source(d, &k->at, out, colour);
+	}
+}
+
+static int by_place(const void *pa, const void *pb)
+{
+	const struct message *a = pa, *b = pb;
+	if (a->file != b->file)
+		return a->file < b->file ? -1 : 1;
+	if (a->at.line != b->at.line)
+		return a->at.line < b->at.line ? -1 : 1;
+	if (a->at.col != b->at.col)
+		return a->at.col < b->at.col ? -1 : 1;
+	return a->order < b->order ? -1 : a->order > b->order;
+}
+
+void diags_print(struct diags *d, FILE *out, bool colour)
+{
+	for (size_t i = 0; i < d->n; i++)
+		d->message[i].file = file_index(d, d->message[i].at.file);
+	if (d->n)
+		qsort(d->message, d->n, sizeof *d->message, by_place);
+	int errors = 0;
+	for (size_t i = 0; i < d->n; i++)
+		if (d->message[i].sev != DIAG_ERROR || ++errors <= SHOWN_ERRORS)
+			print_one(d, &d->message[i], out, colour);
+	if (errors > SHOWN_ERRORS)
+		fprintf(out, "and %d more error%s\n", errors - SHOWN_ERRORS, errors == SHOWN_ERRORS + 1 ? "" : "s");
+}
+
+/* Optimal string alignment: insert, delete, replace, swap neighbours. Letters of both cases are equal. */
+static int distance(const char *a, int n, const char *b, int m)
+{
+	enum { W = 65 };
+	int row[3][W];
+	for (int j = 0; j <= m; j++)
+		row[0][j] = j;
+	for (int i = 1; i <= n; i++) {
+		int *now = row[i % 3], *last = row[(i - 1) % 3], *before = row[(i + 1) % 3];
+		now[0] = i;
+		for (int j = 1; j <= m; j++) {
+			int ca = tolower((unsigned char)a[i - 1]), cb = tolower((unsigned char)b[j - 1]);
+			int best = last[j - 1] + (ca != cb);
+			if (last[j] + 1 < best)
+				best = last[j] + 1;
+			if (now[j - 1] + 1 < best)
+				best = now[j - 1] + 1;
+			if (i > 1 && j > 1 && ca == tolower((unsigned char)b[j - 2]) &&
+			    tolower((unsigned char)a[i - 2]) == cb && before[j - 2] + 1 < best)
+				best = before[j - 2] + 1;
+			now[j] = best;
+		}
+	}
+	return row[n % 3][m];
+}
+
+const char *diag_nearest(const char *word, const char *const *words, int n)
+{
+	enum { LONGEST = 64 };
+	int len = (int)strlen(word);
+	if (len > LONGEST)
+		return NULL;
+	int limit = len / 3 > 1 ? len / 3 : 1, best = limit + 1;
+	const char *nearest = NULL;
+	for (int i = 0; i < n; i++) {
+		int m = (int)strlen(words[i]);
+		if (m > LONGEST || abs(m - len) > limit)
+			continue;
+		int k = distance(word, len, words[i], m);
+		/* Something of the word must be left, or every one-letter name would be near every other. */
+		if (k < best && k < len) {
+			best = k;
+			nearest = words[i];
+		}
+	}
+	return nearest;
+}
