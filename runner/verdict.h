@@ -28,6 +28,8 @@ enum verdict_got { VERDICT_RECORD, VERDICT_END, VERDICT_TORN, VERDICT_BAD };
 /* The next record (new reference). VERDICT_TORN: the last line is cut short, nothing follows. VERDICT_BAD: *err has path:line. */
 enum verdict_got verdict_next(struct verdict_reader *r, json_t **out, struct err *err);
 int64_t verdict_line_number(const struct verdict_reader *r);
+/* Bytes from the start of the file to the end of the last record (and its newline) that verdict_next gave. */
+int64_t verdict_offset(const struct verdict_reader *r);
 void verdict_finish(struct verdict_reader *r); /* NULL is fine */
 
 /* A whole file in memory: header, cells in file order (the later line of an id counts where a resume record stands between),

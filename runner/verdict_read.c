@@ -1,0 +1,406 @@
+/* verdict_read: lines to records. One line in memory at a time; a file is never trusted. */
+#include "verdict.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "git.h"
+#include "record.h"
+
+/* A cell of 24 arms and 1024 rounds is below 1 MiB. */
+enum { LINE_MAX_BYTES = 64 << 20, CHUNK = 1 << 16 };
+
+struct verdict_reader {
+	char *path;
+	int fd;
+	struct git_show *git; /* NULL: not from git */
+	char *buf;
+	size_t start, end, cap; /* what is read and not yet given */
+	bool eof, done, seen_header, seen_footer;
+	int64_t line, offset;
+};
+
+struct verdict_reader *verdict_open(const char *path, struct err *err)
+{
+	struct verdict_reader *r = calloc(1, sizeof *r);
+	if (!r || !(r->path = strdup(strcmp(path, "-") == 0 ? "standard input" : path))) {
+		free(r);
+		err_set(err, "%s: out of memory", path);
+		return NULL;
+	}
+	struct stat st;
+	const char *colon = strchr(path, ':');
+	r->fd = -1;
+	if (strcmp(path, "-") == 0) {
+		r->fd = STDIN_FILENO;
+	} else if (stat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
+		err_set(err, "%s is a folder; name a verdict file", path);
+	} else if (colon && colon > path && stat(path, &st) != 0) {
+		/* A file of that very name comes first; then REV:path, as git has it. */
+		r->git = git_show_open(path, err);
+		r->fd = r->git ? git_show_fd(r->git) : -1;
+	} else {
+		r->fd = open(path, O_RDONLY | O_CLOEXEC);
+		if (r->fd < 0)
+			err_set(err, "%s: cannot open: %s", path, strerror(errno));
+	}
+	if (r->fd < 0) {
+		free(r->path);
+		free(r);
+		return NULL;
+	}
+	return r;
+}
+
+/* Reads more. False: an error of reading. */
+static bool more(struct verdict_reader *r, struct err *err)
+{
+	if (r->start > 0) {
+		memmove(r->buf, r->buf + r->start, r->end - r->start);
+		r->end -= r->start;
+		r->start = 0;
+	}
+	if (r->cap - r->end < CHUNK) {
+		size_t cap = r->cap ? r->cap * 2 : 2 * CHUNK;
+		char *p = realloc(r->buf, cap);
+		if (!p)
+			return err_set(err, "%s: out of memory", r->path);
+		r->buf = p;
+		r->cap = cap;
+	}
+	ssize_t got;
+	do
+		got = read(r->fd, r->buf + r->end, r->cap - r->end);
+	while (got < 0 && errno == EINTR);
+	if (got < 0)
+		return err_set(err, "%s: cannot read: %s", r->path, strerror(errno));
+	if (got == 0) {
+		r->eof = true;
+		struct git_show *git = r->git;
+		r->git = NULL;
+		if (git) {
+			r->fd = -1;
+			if (!git_show_close(git, err))
+				return err_prefix(err, "%s", r->path);
+		}
+	}
+	r->end += (size_t)got;
+	return true;
+}
+
+/* The next line's bytes, without its newline; *whole: it had one. False at the end (err untouched) or on an error. */
+static bool next_line(struct verdict_reader *r, const char **text, size_t *n, bool *whole, bool *failed,
+		      struct err *err)
+{
+	size_t looked = 0;
+	*failed = false;
+	for (;;) {
+		const char *newline = r->end > r->start + looked
+					      ? memchr(r->buf + r->start + looked, '\n', r->end - r->start - looked)
+					      : NULL;
+		looked = r->end - r->start;
+		if (newline || (r->eof && looked > 0)) {
+			*text = r->buf + r->start;
+			*n = newline ? (size_t)(newline - *text) : looked;
+			*whole = newline != NULL;
+			r->start += *n + *whole;
+			r->line++;
+			return true;
+		}
+		if (r->eof)
+			return false;
+		if (looked > LINE_MAX_BYTES) {
+			*failed = true;
+			err_set(err, "%s:%lld: a line longer than %d MiB; this is no verdict file", r->path,
+				(long long)r->line + 1, LINE_MAX_BYTES >> 20);
+			return false;
+		}
+		if (!more(r, err)) {
+			*failed = true;
+			return false;
+		}
+	}
+}
+
+static bool known_status(const json_t *status)
+{
+	return json_is_string(status) && status_of(json_string_value(status)) != ST_N;
+}
+
+static bool check_header(struct verdict_reader *r, const json_t *record, struct err *err)
+{
+	const json_t *format = json_object_get(record, "format");
+	if (r->seen_header)
+		return err_set(err, "%s:%lld: a second header: these are two files in one; `assay merge` joins shards",
+			       r->path, (long long)r->line);
+	if (!json_is_integer(format) || json_integer_value(format) < 1)
+		return err_set(err, "%s:%lld: the header has no format version", r->path, (long long)r->line);
+	if (json_integer_value(format) > RECORD_FORMAT)
+		return err_set(err,
+			       "%s:%lld: format %lld is newer than this assay knows (%d); use the assay that wrote it, "
+			       "or a newer one",
+			       r->path, (long long)r->line, (long long)json_integer_value(format), RECORD_FORMAT);
+	r->seen_header = true;
+	return true;
+}
+
+/* What every record must have, and its place among the others. */
+static bool check_record(struct verdict_reader *r, const json_t *record, struct err *err)
+{
+	const char *kind = json_string_value(json_object_get(record, "kind"));
+	if (!kind)
+		return err_set(err, "%s:%lld: no \"kind\": not a record of a verdict file", r->path,
+			       (long long)r->line);
+	if (r->seen_footer)
+		return err_set(err, "%s:%lld: a record after the footer", r->path, (long long)r->line);
+	if (strcmp(kind, "header") == 0)
+		return check_header(r, record, err);
+	if (!r->seen_header)
+		return err_set(err, "%s:%lld: begins with \"%s\", not with a header", r->path, (long long)r->line,
+			       kind);
+	if (strcmp(kind, "cell") == 0 || strcmp(kind, "screen") == 0) {
+		if (!json_is_string(json_object_get(record, "id")))
+			return err_set(err, "%s:%lld: a %s without an id", r->path, (long long)r->line, kind);
+	}
+	if (strcmp(kind, "cell") == 0 && !known_status(json_object_get(record, "status")))
+		return err_set(err, "%s:%lld: a cell without a known status", r->path, (long long)r->line);
+	r->seen_footer = strcmp(kind, "footer") == 0;
+	return true;
+}
+
+enum verdict_got verdict_next(struct verdict_reader *r, json_t **out, struct err *err)
+{
+	*out = NULL;
+	if (r->done)
+		return VERDICT_END;
+	const char *text;
+	size_t n;
+	bool whole, failed;
+	if (!next_line(r, &text, &n, &whole, &failed, err)) {
+		r->done = true;
+		if (failed)
+			return VERDICT_BAD;
+		if (r->line == 0) {
+			err_set(err, "%s: the file is empty", r->path);
+			return VERDICT_BAD;
+		}
+		return VERDICT_END;
+	}
+	json_error_t e;
+	json_t *record = json_loadb(text, n, JSON_REJECT_DUPLICATES, &e);
+	if (!record && !whole) {
+		r->done = true;
+		return VERDICT_TORN;
+	}
+	if (!record)
+		err_set(err, "%s:%lld: not a line of JSON: %s at column %d", r->path, (long long)r->line, e.text,
+			e.column);
+	else if (!check_record(r, record, err)) {
+		json_decref(record);
+		record = NULL;
+	}
+	if (!record) {
+		r->done = true;
+		return VERDICT_BAD;
+	}
+	r->offset += (int64_t)n + whole;
+	*out = record;
+	return VERDICT_RECORD;
+}
+
+int64_t verdict_line_number(const struct verdict_reader *r)
+{
+	return r->line;
+}
+
+int64_t verdict_offset(const struct verdict_reader *r)
+{
+	return r->offset;
+}
+
+void verdict_finish(struct verdict_reader *r)
+{
+	if (!r)
+		return;
+	/* Left early: git dies of the closed pipe, which is no news. */
+	if (r->git)
+		git_show_close(r->git, NULL);
+	else if (r->fd > STDIN_FILENO)
+		close(r->fd);
+	free(r->buf);
+	free(r->path);
+	free(r);
+}
+
+/* ---- a whole file -------------------------------------------------------------------------------------------------- */
+
+/* Places of ids: open addressing over the cells of the file. */
+struct place {
+	size_t cell; /* index + 1; 0: free */
+	int64_t line;
+	uint64_t hash;
+};
+
+struct loader {
+	struct verdict_file *file;
+	size_t cap_cells, cap_other;
+	struct place *place;
+	size_t n_places; /* a power of two */
+	int64_t last_resume; /* line of the last resume record */
+};
+
+static uint64_t hash_text(const char *s)
+{
+	uint64_t h = 0xcbf29ce484222325u; /* FNV-1a */
+	for (; *s; s++)
+		h = (h ^ (unsigned char)*s) * 0x100000001b3u;
+	return h ^ h >> 29;
+}
+
+static const char *cell_id(const json_t *cell)
+{
+	return json_string_value(json_object_get(cell, "id"));
+}
+
+static struct place *find_place(struct loader *l, const char *id, uint64_t hash)
+{
+	for (size_t i = hash & (l->n_places - 1);; i = (i + 1) & (l->n_places - 1)) {
+		struct place *p = &l->place[i];
+		if (!p->cell || (p->hash == hash && strcmp(cell_id(l->file->cell[p->cell - 1]), id) == 0))
+			return p;
+	}
+}
+
+static bool grow_places(struct loader *l)
+{
+	size_t n = l->n_places ? l->n_places * 2 : 256;
+	struct place *old = l->place, *fresh = calloc(n, sizeof *fresh);
+	if (!fresh)
+		return false;
+	for (size_t k = 0; k < l->n_places; k++) {
+		if (!old[k].cell)
+			continue;
+		size_t i = old[k].hash & (n - 1);
+		while (fresh[i].cell)
+			i = (i + 1) & (n - 1);
+		fresh[i] = old[k];
+	}
+	free(old);
+	l->place = fresh;
+	l->n_places = n;
+	return true;
+}
+
+static bool push(json_t ***list, size_t *n, size_t *cap, json_t *record)
+{
+	if (*n == *cap) {
+		size_t more_cap = *cap ? *cap * 2 : 64;
+		json_t **p = realloc(*list, more_cap * sizeof **list);
+		if (!p)
+			return false;
+		*list = p;
+		*cap = more_cap;
+	}
+	(*list)[(*n)++] = record;
+	return true;
+}
+
+/* Takes the record. */
+static bool load_cell(struct loader *l, const char *path, json_t *cell, int64_t line, struct err *err)
+{
+	struct verdict_file *f = l->file;
+	if (f->n_cells * 2 >= l->n_places && !grow_places(l)) {
+		json_decref(cell);
+		return err_set(err, "%s: out of memory", path);
+	}
+	const char *id = cell_id(cell);
+	const uint64_t hash = hash_text(id);
+	struct place *p = find_place(l, id, hash);
+	if (p->cell && p->line > l->last_resume) {
+		err_set(err, "%s:%lld: cell %s stands in line %lld already", path, (long long)line, id,
+			(long long)p->line);
+		json_decref(cell);
+		return false;
+	}
+	if (p->cell) { /* done again after a resume: the later line counts */
+		json_decref(f->cell[p->cell - 1]);
+		f->cell[p->cell - 1] = cell;
+		p->line = line;
+		return true;
+	}
+	if (!push(&f->cell, &f->n_cells, &l->cap_cells, cell)) {
+		json_decref(cell);
+		return err_set(err, "%s: out of memory", path);
+	}
+	*p = (struct place){f->n_cells, line, hash};
+	return true;
+}
+
+/* Takes the record. */
+static bool load_record(struct loader *l, const char *path, json_t *record, int64_t line, struct err *err)
+{
+	struct verdict_file *f = l->file;
+	const char *kind = json_string_value(json_object_get(record, "kind"));
+	if (strcmp(kind, "cell") == 0)
+		return load_cell(l, path, record, line, err);
+	if (strcmp(kind, "header") == 0) {
+		f->header = record;
+		return true;
+	}
+	if (strcmp(kind, "footer") == 0) {
+		f->footer = record;
+		return true;
+	}
+	if (strcmp(kind, "resume") == 0)
+		l->last_resume = line;
+	if (push(&f->other, &f->n_other, &l->cap_other, record))
+		return true;
+	json_decref(record);
+	return err_set(err, "%s: out of memory", path);
+}
+
+bool verdict_load(const char *path, struct verdict_file *out, struct err *err)
+{
+	*out = (struct verdict_file){0};
+	struct verdict_reader *r = verdict_open(path, err);
+	if (!r)
+		return false;
+	struct loader l = {.file = out};
+	bool ok = true;
+	for (bool go_on = true; go_on && ok;) {
+		json_t *record;
+		switch (verdict_next(r, &record, err)) {
+		case VERDICT_RECORD: ok = load_record(&l, r->path, record, r->line, err); break;
+		case VERDICT_TORN:
+			out->torn = true;
+			go_on = false;
+			break;
+		case VERDICT_END: go_on = false; break;
+		case VERDICT_BAD: ok = false; break;
+		}
+	}
+	if (ok && !out->header)
+		ok = err_set(err, "%s: cut short before its header was whole; nothing is in it", r->path);
+	free(l.place);
+	verdict_finish(r);
+	if (!ok)
+		verdict_unload(out);
+	return ok;
+}
+
+void verdict_unload(struct verdict_file *f)
+{
+	for (size_t i = 0; i < f->n_cells; i++)
+		json_decref(f->cell[i]);
+	for (size_t i = 0; i < f->n_other; i++)
+		json_decref(f->other[i]);
+	free(f->cell);
+	free(f->other);
+	json_decref(f->header);
+	json_decref(f->footer);
+	*f = (struct verdict_file){0};
+}
