@@ -5,7 +5,8 @@
  *
  * A term is KEY OP PATTERN with OP one of = != < <= > >=. A pattern is a glob (* ?), a number, a range A..B (inclusive), or
  * alternatives divided by | (in YAML also a list). Numbers are compared as numbers, `1e3` equals 1000. All terms must hold. A key
- * that the subject does not have does not match. More terms are more specific. */
+ * that the subject does not have does not match. More keys are more specific. In text, double quotes keep blanks and commas
+ * together (device="NVIDIA H200") and [1, 2] is a list of alternatives; the pattern may itself hold '=' (arm=split=4). */
 #ifndef ASSAY_SELECT_H
 #define ASSAY_SELECT_H
 
@@ -43,6 +44,9 @@ typedef const char *select_get(const void *subject, const char *key, int i, char
 bool selector_parse(struct arena *a, const char *text, struct selector *out, struct err *err);
 /* Appends one term, as the YAML map form has it: key, and a pattern text that may begin with an operator. */
 bool selector_add(struct arena *a, struct selector *s, const char *key, const char *pattern, struct err *err);
+
+/* How specific it is: the number of different keys it names. The greater wins; equal ones that fit the same cell are an error. */
+int selector_specificity(const struct selector *s);
 
 bool selector_match(const struct selector *s, const void *subject, select_get *get);
 /* Canonical text, for records and messages. */
