@@ -62,15 +62,21 @@ struct judge_result {
 	double ratio_estimator;   /* the ratio the estimator names: exp(iv.estimate), mean over mean, or median over median */
 	double ln_margin;         /* ln m */
 	bool warned;              /* passes, but above the warn level */
-	int rounds_more;          /* undecided: rounds that would probably settle it, -1: none would */
+	int rounds_more;          /* undecided: rounds that would probably settle it, by the half width's 1/sqrt(n); -1: none would */
 };
+
+/* In the null arm's test and in B, ln m counts as at least this. */
+#define JUDGE_LEAST_LN_MARGIN 0.005
 
 /* m = max(1 + f, 1 + floor/t_shipped), in ln. t_shipped_ns: median of the shipped arm. */
 double judge_ln_margin(double fail, int64_t floor_ns, double t_shipped_ns);
 
-/* Replays the looks up to p->n rounds. done_ok is NULL or set to true where no further round is wanted. */
+/* Replays the looks up to p->n rounds (the first STATS_MAX_ROUNDS that were not dropped). done may be NULL; true: no further round is
+ * wanted. rule->rounds > 0 is one look at the fixed-n cut. A sample of no length is inconclusive(resolution). The margin's
+ * absolute floor is taken of the shipped arm's median at that look, so that a replay sees what the look saw. */
 void judge_paired(const struct judge_pair *p, const struct judge_rule *rule, struct judge_result *out, bool *done);
-/* mean and median: the seeds' rule, with the paired interval beside it. */
+/* mean and median: the seeds' rule over the first `rounds` (0: all up to max_rounds), with the paired interval beside it. Fewer rounds
+ * than asked for are inconclusive(too_few). */
 void judge_seed(const struct judge_pair *p, const struct judge_rule *rule, struct judge_result *out, bool *done);
 
 struct judge_null {
@@ -98,12 +104,14 @@ struct judge_suspect {
 	double estimate;          /* out */
 	bool confirmed;           /* out */
 };
+double judge_tau_guard(double tau); /* how far beyond ln m a confirmed estimate must be: 1.645 sqrt(2) tau */
 void judge_confirm(struct judge_suspect *s, int n); /* Holm over them at 0.05, and the tau guard */
 
-/* Noisy run: n_biased of n_cells passes the binomial point (rate 1.2 %, 5 %). */
+/* Noisy run: n_biased of n_cells reaches the binomial point (rate 1.2 %, one run in a hundred by chance): 4 of 48. */
 bool judge_noisy(int n_biased, int n_cells);
 
-/* The ratio check's interval over cells. */
+/* The ratio check's interval over cells, at +-1.96 standard errors: NAN where a cell's error is unknown. Cells without an estimate
+ * (weighted: without weight or times) are left out; n says how many were in. */
 struct judge_ratio_cell { double estimate, se, weight; double of_ns, over_ns; }; /* ln; weight NAN: none */
 struct judge_aggregate { int n; double ratio, lo, hi; };
 void judge_geomean(const struct judge_ratio_cell *c, int n, struct judge_aggregate *out);
