@@ -57,6 +57,7 @@ struct cell {
 	struct mark rig_mark;
 	const char *waiver, *waiver_expect, *waiver_reason; /* id or NULL */
 	const char *waiver_until;
+	const char *tag[MAX_LIST]; /* NULL-terminated within the array or full */
 	const char *skip;          /* NULL, or why the whole cell is skipped */
 };
 
@@ -78,7 +79,8 @@ struct plan_filter {
 
 struct plan;
 
-/* NULL with a message where the expansion is over the cap, a filter matches nothing (with the nearest words), two margins fit
+/* Errors that have a place are added to diags, and *err then says how many; an error without one is in *err alone.
+ * NULL with a message where the expansion is over the cap, a filter matches nothing (with the nearest words), two margins fit
  * equally, or a table lacks a row. The suite and registry must outlive the plan. */
 struct plan *plan_build(const struct suite *s, const struct registry *r, const struct plan_target *t,
                         const struct plan_filter *f, struct diags *diags, struct err *err);
@@ -92,6 +94,13 @@ int64_t plan_find(const struct plan *p, const char *id);
 /* sha-256 over the ordered ids of the whole plan, 64 hex digits and a NUL. */
 void plan_hash(const struct plan *p, char out[65]);
 const struct suite *plan_suite(const struct plan *p);
+const struct plan_target *plan_target_of(const struct plan *p);
+/* Of case c of the suite, before filters: points of the product, and how many of them `exclude` takes out. */
+int64_t plan_case_points(const struct plan *p, int c);
+int64_t plan_case_excluded(const struct plan *p, int c);
+/* A number as ids and selectors have it: whole numbers in decimal, others in the shortest form that reads back. Returns buf. */
+enum { PLAN_NUMBER_MAX = 40 };
+const char *plan_number_text(const struct number *n, char buf[PLAN_NUMBER_MAX]);
 /* Axes and parameters that a kernel of the suite ignores, for `list`: calls back once each. */
 void plan_ignored(const struct plan *p, void (*say)(void *ctx, const char *kernel, const char *name), void *ctx);
 /* Parameter values as text, waivers that matched no cell: counts per waiver index. n_waivers of them, owned by the plan. */
