@@ -210,10 +210,12 @@ bool scalar_uint(const char *text, uint64_t *out, struct err *why)
 /* The C locale's strtod: a library may have set another one. */
 static double to_double(const char *text)
 {
-	locale_t c = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
-	double v = c ? strtod_l(text, NULL, c) : strtod(text, NULL);
-	if (c)
+	locale_t c = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0), old = c ? uselocale(c) : (locale_t)0;
+	double v = strtod(text, NULL);
+	if (c) {
+		uselocale(old);
 		freelocale(c);
+	}
 	return v;
 }
 
@@ -371,19 +373,25 @@ static const char *plain(const struct yaml_node *v, const char *what, struct dia
 	return v->text;
 }
 
-#define READER(type, word, what)                                                                                       \
+/* Sizes, times and percentages are texts in JSON, so quotes are as good as none. */
+static const char *unquoted(const struct yaml_node *v, const char *what, struct diags *d)
+{
+	return v->kind == YAML_TREE_SCALAR ? v->text : plain(v, what, d);
+}
+
+#define READER(type, word, what, text_of)                                                                              \
 	bool yaml_##word(const struct yaml_node *v, type *out, struct diags *d)                                        \
 	{                                                                                                              \
 		struct err why;                                                                                        \
-		const char *text = plain(v, what, d);                                                                  \
+		const char *text = text_of(v, what, d);                                                                \
 		return text && (scalar_##word(text, out, &why) || diag_add(d, DIAG_ERROR, v->mark, "%s", why.text));   \
 	}
-READER(uint64_t, uint, "a whole number")
-READER(double, real, "a number")
-READER(bool, bool, "true or false")
-READER(int64_t, size, "a size")
-READER(int64_t, time, "a time")
-READER(double, percent, "a percentage")
+READER(uint64_t, uint, "a whole number", plain)
+READER(double, real, "a number", plain)
+READER(bool, bool, "true or false", plain)
+READER(int64_t, size, "a size", unquoted)
+READER(int64_t, time, "a time", unquoted)
+READER(double, percent, "a percentage", unquoted)
 
 bool yaml_int(const struct yaml_node *v, int64_t min, int64_t max, int64_t *out, struct diags *d)
 {

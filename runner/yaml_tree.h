@@ -19,6 +19,7 @@ enum { YAML_MAX_DEPTH = 64, YAML_MAX_BYTES = 1 << 20, YAML_MAX_NODES = 100000 };
 struct yaml_node {
 	enum yaml_kind kind;
 	bool quoted; /* scalar: written in quotes, or as a block: never a number or a boolean */
+	bool bad; /* for the user of the tree: a message about it was given, say nothing more */
 	const char *text; /* scalar: UTF-8 without NUL; else NULL */
 	struct mark mark; /* where it begins; len: characters of a scalar on its first line, 1 for a seq or map */
 	int n; /* seq: items; map: pairs */
