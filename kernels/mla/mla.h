@@ -11,11 +11,27 @@
 
 #include "assay/adapter.h"
 
-#define MLA_N_HEAD {"n_head", ASSAY_INT, 1, 4096, true, 0, 0, "query heads"}
-#define MLA_KV_RANK {"kv_rank", ASSAY_INT, 1, 65536, true, 0, 0, "width of the latent: what a cached row holds for all heads"}
-#define MLA_D_NOPE {"d_nope", ASSAY_INT, 1, 65536, true, 0, 0, "width of a head's query without position"}
-#define MLA_D_V {"d_v", ASSAY_INT, 1, 65536, true, 0, 0, "width of a head's value"}
-#define MLA_T_Q {"t_q", ASSAY_INT, 1, 4096, true, 0, 0, "query tokens of the launch"}
+#define MLA_N_HEAD                                                                                                     \
+	{                                                                                                              \
+		"n_head", ASSAY_INT, 1, 4096, true, 0, 0, "query heads"                                                \
+	}
+#define MLA_KV_RANK                                                                                                    \
+	{                                                                                                              \
+		"kv_rank", ASSAY_INT, 1, 65536, true, 0, 0,                                                            \
+			"width of the latent: what a cached row holds for all heads"                                   \
+	}
+#define MLA_D_NOPE                                                                                                     \
+	{                                                                                                              \
+		"d_nope", ASSAY_INT, 1, 65536, true, 0, 0, "width of a head's query without position"                  \
+	}
+#define MLA_D_V                                                                                                        \
+	{                                                                                                              \
+		"d_v", ASSAY_INT, 1, 65536, true, 0, 0, "width of a head's value"                                      \
+	}
+#define MLA_T_Q                                                                                                        \
+	{                                                                                                              \
+		"t_q", ASSAY_INT, 1, 4096, true, 0, 0, "query tokens of the launch"                                    \
+	}
 
 /* The family of arms that divide the work of a head over N workers. */
 enum { MLA_SPLIT_MIN = 2, MLA_SPLIT_MAX = 64 };
@@ -35,13 +51,13 @@ struct mla_head_shape {
 static inline struct mla_head_shape mla_absorb_q_of(const struct assay_point *p)
 {
 	return (struct mla_head_shape){p->v[MLA_HEAD_P_N_HEAD].i, p->v[MLA_HEAD_P_T_Q].i, p->v[MLA_HEAD_P_D].i,
-	                               p->v[MLA_HEAD_P_KV_RANK].i};
+				       p->v[MLA_HEAD_P_KV_RANK].i};
 }
 
 static inline struct mla_head_shape mla_decompress_v_of(const struct assay_point *p)
 {
 	return (struct mla_head_shape){p->v[MLA_HEAD_P_N_HEAD].i, p->v[MLA_HEAD_P_T_Q].i, p->v[MLA_HEAD_P_KV_RANK].i,
-	                               p->v[MLA_HEAD_P_D].i};
+				       p->v[MLA_HEAD_P_D].i};
 }
 
 /* ---- attn_gathered ------------------------------------------------------------------------------------------------- */
@@ -63,9 +79,9 @@ enum { MLA_ATTN_Q_LAT, MLA_ATTN_Q_PE, MLA_ATTN_CACHE, MLA_ATTN_IDX, MLA_ATTN_OUT
  * idx [t][n_slots], out [t][h][kv_rank]. */
 struct mla_attn_shape {
 	int64_t n_head, t_q, kv_rank, d_rope, kv, n_slots;
-	int64_t width;     /* of a cached row: kv_rank + d_rope */
+	int64_t width; /* of a cached row: kv_rank + d_rope */
 	double scale_real; /* as meant; the reference uses it */
-	float scale;       /* as used by the arms */
+	float scale; /* as used by the arms */
 };
 
 static inline struct mla_attn_shape mla_attn_of(const struct assay_point *p)
@@ -87,7 +103,7 @@ static inline struct mla_attn_shape mla_attn_of(const struct assay_point *p)
 
 /* ---- device arms, defined in the .cu files ------------------------------------------------------------------------- */
 
-#ifdef ASSAY_CUDA
+#ifdef ASSAY_WITH_CUDA
 #ifdef __cplusplus
 extern "C" {
 #endif
