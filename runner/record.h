@@ -21,7 +21,7 @@ enum cell_status {
 	ST_PASS, ST_SKIP, ST_XFAIL, ST_XPASS, ST_N
 };
 const char *status_name(enum cell_status s); /* ST_INVALID_DATA and ST_INVALID are both "invalid" */
-enum cell_status status_of(const char *name); /* ST_N: unknown */
+enum cell_status status_of(const char *name); /* ST_N: unknown; "invalid" is ST_INVALID */
 
 /* A check's findings, made by the executor: {"check": "identity", "arm": "split=4", "status": "mismatch", "text": "…", …}. status is
  * "pass" or a cell status. */
@@ -35,18 +35,33 @@ void record_fail(json_t *cell, enum cell_status st, const char *reason);
 
 struct record_env {
 	bool noisy;        /* by judge_noisy over the run */
-	double tau;        /* ln */
-	const char *today; /* YYYY-MM-DD, for waivers */
+	double tau;        /* ln; what cells use that state none themselves: the header's tau */
+	const char *today; /* YYYY-MM-DD, for waivers; NULL: none has expired. A run's start, so that rejudge sees the same day */
 };
-/* Judges one cell from its own record: writes "timing", "status", "reason" in place. Pure. A suspect gets timing.verdict
- * "suspect" where its rule asks for confirmation and no "confirm" is stored and `more_to_come`; else what is final. */
+/* Judges one cell from its own record: writes "timing", "status", "reason" and the summaries in place. Pure, and the same again
+ * when done twice. With `more_to_come` a cell whose timing would fail keeps timing.verdict "suspect" (status inconclusive): its line
+ * waits for the end of the run, where the noisy-run rule speaks; record_wants_confirm says which of these a fresh process is to
+ * look at. Without it the verdict is final; confirm.confirmed is taken as record_judge_run wrote it. */
 enum cell_status record_judge(json_t *cell, const struct record_env *env, bool more_to_come);
-/* Holm over the suspects of a run that carry "confirm", the noisy-run rule; judges every cell again. cells: n records. */
+/* A suspect under `confirm: fresh` that has no "confirm" yet. Its rounds: judge_confirm_rounds(timing.n). */
+bool record_wants_confirm(const json_t *cell);
+/* Stores what the fresh process measured ({process, order_seed, arms}; borrowed) as the cell's "confirm". */
+void record_set_confirm(json_t *cell, json_t *facts);
+/* The end of a run: Holm over the suspects that carry "confirm", the noisy-run rule, every cell judged to the end. cells: n records,
+ * all of the run; or the suspects alone, with env->noisy already set by judge_noisy over all. Sets env->noisy. */
 void record_judge_run(json_t **cells, size_t n, struct record_env *env);
 
 /* Exit status of a run by the counts (product.md, Exit status), before signals. */
-struct run_counts { int64_t by_status[ST_N]; int64_t gated, gated_undecided, warned, biased; };
+struct run_counts {
+	int64_t by_status[ST_N]; /* an "invalid" cell counts under ST_INVALID */
+	int64_t gated, gated_undecided, warned, biased;
+	int64_t bars_missed, aggregates_invalid; /* by record_count_aggregate */
+};
 void record_count(const json_t *cell, struct run_counts *c);
+/* The aggregates of the ratio checks in these cells: one a case, kernel, point and distribution, in the order of the cells. New array of
+ * records, empty where no cell has such a check. Pure. */
+json_t *record_aggregates(json_t *const *cells, size_t n);
+void record_count_aggregate(const json_t *aggregate, struct run_counts *c);
 int record_exit(const struct run_counts *c, bool strict, bool require_run);
 
 #endif

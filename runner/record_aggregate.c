@@ -1,0 +1,235 @@
+/* The aggregates of ratio checks: geomean and weighted total over the shapes of one case, kernel, point and distribution, and whether the
+ * distributions agree. Believed only where the controls hold; the numbers are shown in any case. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "record_parts.h"
+
+struct group {
+	const json_t *first;  /* a cell of it: names and the check as asked for */
+	json_t *name, *family; /* texts: with and without the distribution */
+	struct judge_ratio_cell *cell;
+	int n, planned, slower;
+	int null_arms, biased;
+	int n_weighted_planned;
+	char *invalid;        /* what a control said, NULL: nothing */
+	struct judge_aggregate geomean, weighted;
+};
+
+static json_t *group_name(const json_t *cell, bool with_data)
+{
+	const char *c = record_text(cell, "case"), *k = record_text(cell, "kernel"), *d = record_text(cell, "data");
+	char *point = json_dumps(json_object_get(cell, "point"), JSON_COMPACT);
+	json_t *j = json_sprintf("%s/%s%s%s%s%s", c ? c : "", k ? k : "", with_data ? "/" : "",
+	                         with_data && d ? d : "", point && strcmp(point, "{}") != 0 ? "/" : "",
+	                         point && strcmp(point, "{}") != 0 ? point : "");
+	free(point);
+	return j;
+}
+
+static void add_cell(struct group *g, const json_t *cell)
+{
+	const json_t *timing = json_object_get(cell, "timing"), *x = json_object_get(timing, "of_over");
+	const char *status = record_text(cell, "status"), *reason = record_text(x, "reason");
+	bool confounded = reason && strcmp(reason, "confounded") == 0;
+	enum cell_status s = status_of(status);
+	bool right = s == ST_PASS || s == ST_INCONCLUSIVE || s == ST_REGRESSION || s == ST_XFAIL;
+	double weight = record_number(cell, "weight", NAN);
+	g->planned++;
+	g->n_weighted_planned += isfinite(weight);
+	if (json_is_object(json_object_get(timing, "null"))) {
+		g->null_arms++;
+		g->biased += record_true(json_object_get(timing, "null"), "biased");
+	}
+	if (confounded && !g->invalid) {
+		const char *why = record_text(cell, "reason");
+		g->invalid = strdup("confounded: the arms differ in more than they claim");
+		size_t i;
+		json_t *f;
+		json_array_foreach(json_object_get(cell, "checks"), i, f)
+		{
+			const char *check = record_text(f, "check"), *st = record_text(f, "status");
+			if (check && st && strcmp(check, "census") == 0 && strcmp(st, "invalid") == 0)
+				why = record_text(f, "text");
+		}
+		char *text = NULL;
+		size_t n = 0;
+		FILE *m = why ? open_memstream(&text, &n) : NULL;
+		if (m) {
+			fprintf(m, "confounded: %s", why);
+			fclose(m);
+			free(g->invalid);
+			g->invalid = text;
+		}
+	}
+	const char *verdict = record_text(x, "verdict");
+	bool valid = verdict && strcmp(verdict, "invalid") != 0;
+	if (!json_is_object(x) || !(confounded || (right && valid)))
+		return;
+	struct judge_ratio_cell *c = &g->cell[g->n];
+	*c = (struct judge_ratio_cell){
+		.estimate = log(record_number(x, "ratio", NAN)),
+		.se = record_number(x, "se", NAN),
+		.weight = weight,
+		.of_ns = record_number(x, "of_ns", NAN),
+		.over_ns = record_number(x, "over_ns", NAN),
+	};
+	if (!isfinite(c->estimate))
+		return;
+	g->slower += c->estimate > 0;
+	g->n++;
+}
+
+static json_t *aggregate_json(const struct judge_aggregate *a, int planned)
+{
+	json_t *o = json_object();
+	json_object_set_new(o, "n", json_integer(a->n));
+	json_object_set_new(o, "of", json_integer(planned));
+	json_object_set_new(o, "ratio", record_real(a->ratio));
+	json_object_set_new(o, "lo", record_real(a->lo));
+	json_object_set_new(o, "hi", record_real(a->hi));
+	json_object_set_new(o, "pp", record_real(100 * (a->ratio - 1)));
+	return o;
+}
+
+/* Distributions agree where each two intervals overlap or the ratios differ by no more than the tolerance. */
+static json_t *agree_json(const struct group *g, int n, const struct group *me, double tolerance, bool *holds)
+{
+	double lo = INFINITY, hi = -INFINITY;
+	int members = 0;
+	*holds = true;
+	for (int i = 0; i < n; i++) {
+		if (!json_equal(g[i].family, me->family) || !isfinite(g[i].geomean.ratio))
+			continue;
+		members++;
+		lo = fmin(lo, g[i].geomean.ratio);
+		hi = fmax(hi, g[i].geomean.ratio);
+		for (int k = 0; k < i; k++) {
+			const struct judge_aggregate *a = &g[i].geomean, *b = &g[k].geomean;
+			if (!json_equal(g[k].family, me->family) || !isfinite(b->ratio))
+				continue;
+			bool overlap = a->lo <= b->hi && b->lo <= a->hi; /* false with an unknown end */
+			if (!overlap && !(fabs(a->ratio - b->ratio) <= tolerance))
+				*holds = false;
+		}
+	}
+	json_t *o = json_object();
+	json_object_set_new(o, "over", json_string("data"));
+	json_object_set_new(o, "tolerance", record_real(tolerance));
+	json_object_set_new(o, "distributions", json_integer(members));
+	json_object_set_new(o, "difference", record_real(members > 0 ? hi - lo : NAN));
+	json_object_set_new(o, "holds", members > 1 ? json_boolean(*holds) : json_null());
+	return o;
+}
+
+static json_t *copy(const json_t *o, const char *key)
+{
+	json_t *j = json_object_get(o, key);
+	return j ? json_deep_copy(j) : json_null();
+}
+
+static json_t *group_json(const struct group *all, int n, const struct group *g)
+{
+	const json_t *check = json_object_get(g->first, "ratio_check");
+	bool geomean = record_true(check, "geomean"), weighted = record_true(check, "weighted");
+	double tolerance = record_number(check, "agree_tolerance", NAN), bar = record_number(check, "bar_at_least", NAN);
+	bool agrees = true;
+	json_t *o = json_object();
+	json_object_set_new(o, "kind", json_string("aggregate"));
+	json_object_set_new(o, "name", json_incref(g->name));
+	json_object_set_new(o, "case", copy(g->first, "case"));
+	json_object_set_new(o, "kernel", copy(g->first, "kernel"));
+	json_object_set_new(o, "data", copy(g->first, "data"));
+	json_object_set_new(o, "point", copy(g->first, "point"));
+	json_object_set_new(o, "check", json_string("ratio"));
+	json_object_set_new(o, "of", copy(check, "of"));
+	json_object_set_new(o, "over", copy(check, "over"));
+	json_object_set_new(o, "geomean", geomean ? aggregate_json(&g->geomean, g->planned) : json_null());
+	json_object_set_new(o, "weighted", weighted ? aggregate_json(&g->weighted, g->n_weighted_planned) : json_null());
+	json_object_set_new(o, "slower", json_integer(g->slower));
+	json_object_set_new(o, "agree", isfinite(tolerance) ? agree_json(all, n, g, tolerance, &agrees) : json_null());
+
+	const struct judge_aggregate *judged = geomean || !weighted ? &g->geomean : &g->weighted;
+	json_t *b = json_null();
+	if (isfinite(bar)) {
+		b = json_object();
+		json_object_set_new(b, "at_least", json_real(bar));
+		json_object_set_new(b, "by", json_string(geomean || !weighted ? "geomean" : "weighted"));
+		json_object_set_new(b, "met", json_boolean(judged->lo >= bar)); /* an unknown end meets nothing */
+	}
+	json_object_set_new(o, "bar", b);
+
+	const char *verdict = isfinite(bar) ? judged->lo >= bar ? "met" : "missed" : "none";
+	json_t *reason = json_null();
+	if (g->invalid) {
+		verdict = "invalid";
+		reason = json_string(g->invalid);
+	} else if (g->n == 0) {
+		verdict = "invalid";
+		reason = json_sprintf("no_cells: none of %d cells has a ratio", g->planned);
+	} else if (!agrees) {
+		verdict = "invalid";
+		reason = json_string("disagree: the distributions give different ratios");
+	} else if (judge_noisy(g->biased, g->null_arms)) {
+		verdict = "invalid";
+		reason = json_sprintf("biased: in %d of %d cells an arm differs from itself", g->biased, g->null_arms);
+	}
+	json_object_set_new(o, "verdict", json_string(verdict));
+	json_object_set_new(o, "reason", reason ? reason : json_null());
+	return o;
+}
+
+json_t *record_aggregates(json_t *const *cells, size_t n)
+{
+	json_t *out = json_array(), *index = json_object();
+	struct group *g = NULL;
+	int n_groups = 0;
+	size_t ratio_cells = 0;
+	for (size_t i = 0; i < n; i++)
+		ratio_cells += json_is_object(json_object_get(cells[i], "ratio_check"));
+	if (ratio_cells)
+		g = calloc(ratio_cells, sizeof *g);
+	for (size_t i = 0; g && i < n; i++) {
+		if (!json_is_object(json_object_get(cells[i], "ratio_check")))
+			continue;
+		json_t *name = group_name(cells[i], true);
+		const char *key = json_string_value(name);
+		const json_t *at = json_object_get(index, key ? key : "");
+		struct group *to = at ? &g[json_integer_value(at)] : &g[n_groups];
+		if (!at) {
+			*to = (struct group){.first = cells[i], .name = name, .family = group_name(cells[i], false)};
+			json_object_set_new(index, key ? key : "", json_integer(n_groups++));
+		} else {
+			json_decref(name);
+		}
+		struct judge_ratio_cell *grown = realloc(to->cell, (size_t)(to->n + 1) * sizeof *grown);
+		if (!grown)
+			continue;
+		to->cell = grown;
+		add_cell(to, cells[i]);
+	}
+	for (int i = 0; i < n_groups; i++) {
+		judge_geomean(g[i].cell, g[i].n, &g[i].geomean);
+		judge_weighted(g[i].cell, g[i].n, &g[i].weighted);
+	}
+	for (int i = 0; i < n_groups; i++)
+		json_array_append_new(out, group_json(g, n_groups, &g[i]));
+	for (int i = 0; i < n_groups; i++) {
+		json_decref(g[i].name);
+		json_decref(g[i].family);
+		free(g[i].cell);
+		free(g[i].invalid);
+	}
+	free(g);
+	json_decref(index);
+	return out;
+}
+
+void record_count_aggregate(const json_t *aggregate, struct run_counts *c)
+{
+	const char *verdict = record_text(aggregate, "verdict");
+	c->bars_missed += verdict && strcmp(verdict, "missed") == 0;
+	c->aggregates_invalid += verdict && strcmp(verdict, "invalid") == 0;
+}

@@ -1,0 +1,254 @@
+/* The status of a cell: findings first, then timing, then the waiver. And the words for it. */
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "record_parts.h"
+
+/* A new string; NULL out of memory. */
+__attribute__((format(printf, 1, 2))) static char *text_of(const char *fmt, ...)
+{
+	va_list ap;
+	va_start(ap, fmt);
+	int n = vsnprintf(NULL, 0, fmt, ap);
+	va_end(ap);
+	char *text = n < 0 ? NULL : malloc((size_t)n + 1);
+	if (!text)
+		return NULL;
+	va_start(ap, fmt);
+	vsnprintf(text, (size_t)n + 1, fmt, ap);
+	va_end(ap);
+	return text;
+}
+
+/* ---- findings ------------------------------------------------------------------------------------------------------- */
+
+static enum cell_status finding_status(const json_t *f)
+{
+	const char *check = record_text(f, "check"), *status = record_text(f, "status");
+	enum cell_status s = status_of(status);
+	if (s == ST_INVALID && check && strcmp(check, "data") == 0)
+		return ST_INVALID_DATA;
+	/* An arm that was not checked says nothing about the cell; only the plan skips one. */
+	if (s == ST_SKIP && !(check && strcmp(check, "plan") == 0))
+		return ST_PASS;
+	/* A word that this version does not know is no pass. */
+	return s == ST_N ? ST_ERROR : s;
+}
+
+/* The first finding of the worst status, or NULL where all pass. */
+static const json_t *worst_finding(const json_t *cell, enum cell_status *worst)
+{
+	const json_t *found = NULL;
+	size_t i;
+	json_t *f;
+	*worst = ST_PASS;
+	json_array_foreach(json_object_get(cell, "checks"), i, f)
+	{
+		enum cell_status s = finding_status(f);
+		if (s == ST_PASS || s == ST_XFAIL || s == ST_XPASS)
+			continue;
+		/* The census belongs to the ratio check, which names it confounded. */
+		const char *check = record_text(f, "check");
+		if (check && strcmp(check, "census") == 0)
+			continue;
+		if (s < *worst || !found) {
+			*worst = s;
+			found = f;
+		}
+	}
+	return found;
+}
+
+static char *finding_text(const json_t *f)
+{
+	const char *check = record_text(f, "check"), *arm = record_text(f, "arm"), *text = record_text(f, "text");
+	if (check && strcmp(check, "plan") == 0 && text)
+		return text_of("%s", text);
+	return text_of("%s%s%s%s%s", check ? check : "", arm ? " " : "", arm ? arm : "", text ? ": " : "",
+	               text ? text : "");
+}
+
+/* ---- timing --------------------------------------------------------------------------------------------------------- */
+
+static const char *const reason_words[TR_N] = {
+	[TR_ROUNDS] = "the interval still holds the margin",
+	[TR_BUDGET] = "the time budget cut it",
+	[TR_RESOLUTION] = "the clock's tick is too coarse for this kernel",
+	[TR_UNCONFIRMED] = "slower here, but no second process has looked",
+	[TR_NOT_CONFIRMED] = "slower here, but the second process does not agree",
+	[TR_BIASED] = "shipped differs from itself in this cell",
+	[TR_NOISY] = "shipped differs from itself in too many cells of this run",
+	[TR_TOO_FEW] = "too few rounds",
+	[TR_THROTTLED] = "the device throttled",
+	[TR_SHARED] = "another process used the device",
+	[TR_IMPLAUSIBLE] = "faster than the device's measured peak allows",
+	[TR_CONFOUNDED] = "the arms differ in more than they claim",
+	[TR_SCRUB] = "the scrub is not proven to evict the cache",
+	[TR_CLOCK] = "two clocks disagree",
+};
+
+/* "split=4 is 1.063 [1.051, 1.074] of shipped, margin 1.05, n=64" */
+static char *numbers_text(const json_t *cell, const json_t *t)
+{
+	const char *arm = record_text(cell, "selected");
+	double ratio = record_number(t, "ratio", NAN), lo = record_number(t, "lo", NAN), hi = record_number(t, "hi", NAN);
+	double m = exp(record_number(t, "ln_margin", NAN));
+	int n = (int)record_number(t, "n", 0);
+	if (!arm || !isfinite(ratio))
+		return NULL;
+	if (isfinite(lo) && isfinite(hi))
+		return text_of("%s is %.3f [%.3f, %.3f] of shipped, margin %.4g, n=%d", arm, ratio, exp(lo), exp(hi), m, n);
+	return text_of("%s is %.3f of shipped, no interval yet, margin %.4g, n=%d", arm, ratio, m, n);
+}
+
+char *record_timing_text(const json_t *cell, struct timing_outcome t)
+{
+	const json_t *timing = json_object_get(cell, "timing");
+	if (t.reason == TR_NOT_TIMED) {
+		const char *row = record_text(cell, "selected_row"), *arm = record_text(cell, "selected");
+		return text_of("the table serves %s, which is not timed here%s%s%s", arm ? arm : "an unnamed arm",
+		               row ? " (" : "", row ? row : "", row ? ")" : "");
+	}
+	char *numbers = numbers_text(cell, timing), *text = NULL;
+	double more = record_number(timing, "rounds_more", -1);
+	switch (t.verdict) {
+	case TV_INCONCLUSIVE:
+	case TV_INVALID:
+		text = text_of("%s: %s%s%s", judge_reason_name(t.reason),
+		               reason_words[t.reason] ? reason_words[t.reason] : "undecided", numbers ? "; " : "",
+		               numbers ? numbers : "");
+		if (text && more > 0) {
+			char *priced = text_of("%s; %.0f more rounds would probably settle it", text, more);
+			if (priced) {
+				free(text);
+				text = priced;
+			}
+		}
+		break;
+	case TV_REGRESSION:
+		text = text_of("%s%s", numbers ? numbers : "slower than the margin allows",
+		               json_is_true(json_object_get(json_object_get(cell, "confirm"), "confirmed"))
+		                       ? ", second process agrees"
+		                       : "");
+		break;
+	case TV_SUSPECT: text = text_of("suspect: %s", numbers ? numbers : ""); break;
+	case TV_PASS:
+		if (record_true(timing, "warned"))
+			text = text_of("above the warn level: %s", numbers ? numbers : "");
+		break;
+	default: break;
+	}
+	free(numbers);
+	return text;
+}
+
+static enum cell_status timing_status(struct timing_outcome t)
+{
+	switch (t.verdict) {
+	case TV_REGRESSION: return ST_REGRESSION;
+	case TV_SUSPECT:
+	case TV_INCONCLUSIVE: return ST_INCONCLUSIVE;
+	case TV_INVALID: return ST_INVALID;
+	default: return ST_PASS;
+	}
+}
+
+/* ---- all together --------------------------------------------------------------------------------------------------- */
+
+static bool waiver_expired(const json_t *waiver, const struct record_env *env)
+{
+	const char *until = record_text(waiver, "until");
+	/* ISO dates compare as text; the last day counts. */
+	return until && until[0] && env->today && env->today[0] && strcmp(env->today, until) > 0;
+}
+
+/* Puts prefix and text into one string; frees text. */
+static char *with_prefix(char *prefix, char *text)
+{
+	if (!prefix || !text)
+		return prefix ? prefix : text;
+	char *both = text_of("%s: %s", prefix, text);
+	free(prefix);
+	free(text);
+	return both;
+}
+
+static void apply_waiver(const json_t *cell, const struct record_env *env, bool timing_silent, enum cell_status *s,
+                         char **reason)
+{
+	const json_t *w = json_object_get(cell, "waiver");
+	const char *id = record_text(w, "id"), *expect = record_text(w, "expect");
+	if (!id || !expect || *s == ST_SKIP)
+		return;
+	bool equal = strcmp(status_name(*s), expect) == 0;
+	if (waiver_expired(w, env)) {
+		if (*s != ST_PASS || *reason == NULL) {
+			char *p = text_of("waiver %s expired on %s", id, record_text(w, "until"));
+			*reason = with_prefix(p, *reason);
+		}
+	} else if (equal) {
+		*reason = with_prefix(text_of("waived by %s", id), *reason);
+		*s = ST_XFAIL;
+	} else if (*s == ST_PASS && !timing_silent) {
+		free(*reason);
+		*reason = text_of("waiver %s expects %s and the cell passes: remove the waiver", id, expect);
+		*s = ST_XPASS;
+	}
+}
+
+enum cell_status record_judge_status(json_t *cell, const struct record_env *env, struct timing_outcome t)
+{
+	enum cell_status found, timed = timing_status(t), s;
+	const json_t *finding = worst_finding(cell, &found);
+	/* Off the rig timing is a diagnostic: it is told and names nothing. A table that serves an arm nobody times is wrong on any
+	 * machine. */
+	bool gate = record_true(cell, "gating") || t.reason == TR_NOT_TIMED;
+	size_t i;
+	json_t *a;
+	const char *unsupported = NULL;
+	json_array_foreach(json_object_get(cell, "arms"), i, a)
+	{
+		const char *role = record_text(a, "role");
+		if (role && strcmp(role, "shipped") == 0 && !unsupported)
+			unsupported = record_text(a, "unsupported");
+	}
+
+	/* Every check leaves a finding and every timing a measure: a record with neither is of a cell that never answered. */
+	bool silent = json_array_size(json_object_get(cell, "checks")) == 0 &&
+	              !json_is_object(json_object_get(cell, "measure"));
+
+	char *reason = NULL;
+	s = ST_PASS;
+	if (silent && !unsupported) {
+		s = ST_ERROR;
+		reason = text_of("nothing came back from this cell: no check ran and nothing was timed");
+	} else if (finding && (found <= timed || found == ST_SKIP || !gate)) {
+		s = found;
+		reason = finding_text(finding);
+	} else if (unsupported) {
+		s = ST_SKIP;
+		reason = text_of("shipped cannot run here: %s", unsupported);
+	} else if (timed != ST_PASS && gate) {
+		s = timed;
+		reason = record_timing_text(cell, t);
+	} else if (timed != ST_PASS) {
+		char *text = record_timing_text(cell, t);
+		reason = with_prefix(text_of("timing is a diagnostic on this rig, %s", judge_verdict_name(t.verdict)), text);
+	} else {
+		reason = record_timing_text(cell, t);
+	}
+
+	/* A waiver of a timing status says nothing where timing is no gate, or was not asked for. */
+	const char *expect = record_text(json_object_get(cell, "waiver"), "expect");
+	bool about_timing = expect && (strcmp(expect, "regression") == 0 || strcmp(expect, "inconclusive") == 0);
+	apply_waiver(cell, env, about_timing && (!gate || t.verdict == TV_NONE), &s, &reason);
+
+	json_object_set_new(cell, "status", json_string(status_name(s)));
+	json_t *text = reason && reason[0] ? json_string(reason) : NULL;
+	json_object_set_new(cell, "reason", text ? text : json_null());
+	free(reason);
+	return s;
+}
