@@ -332,7 +332,7 @@ int selector_specificity(const struct selector *s)
 	return n;
 }
 
-static bool glob_match(const char *g, const char *s)
+bool select_glob(const char *g, const char *s)
 {
 	const char *star = NULL, *resume = NULL;
 	while (*s) {
@@ -359,7 +359,7 @@ static bool alternative_match(const struct select_alternative *alt, const char *
 	double v;
 	if ((alt->is_number || alt->is_range) && parse_number(value, strlen(value), &v))
 		return alt->lo <= v && v <= alt->hi;
-	return !alt->is_range && glob_match(alt->glob, value);
+	return !alt->is_range && select_glob(alt->glob, value);
 }
 
 static bool value_match(const struct select_term *t, const char *value)

@@ -54,4 +54,7 @@ const char *selector_text(struct arena *a, const struct selector *s);
 /* A key of the selector that `known` rejects, or NULL: lets the caller name the nearest right word. */
 const char *selector_unknown_key(const struct selector *s, bool (*known)(const void *ctx, const char *key), const void *ctx);
 
+/* The glob of patterns: * any text, ? one byte, all else itself. */
+bool select_glob(const char *glob, const char *text);
+
 #endif

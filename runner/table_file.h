@@ -19,7 +19,7 @@ const struct table *table_from_node(struct arena *a, const char *path, const str
 /* The row for a kernel at a point: rows that name the kernel before rows for every kernel; an exact name before a glob; the keys
  * looked up by the table's rule (floor: the greatest key that is not above, in each key alike); then the default row.
  * NULL with *err, that names the kernel, the keys and what is there: no row, or a key of the table that the point lacks. */
-const struct table_row *table_lookup(const struct table *t, const char *kernel, const struct named_number *axis, int n_axes,
-                                     struct err *err);
+const struct table_row *table_lookup(const struct table *t, const char *kernel, const struct named_number *axis,
+				     int n_axes, struct err *err);
 
 #endif
