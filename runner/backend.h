@@ -103,6 +103,14 @@ struct backend_ops {
 	/* Bytes a second of the copy sentinel and flop/s of the arithmetic one, measured in this process; 0: not measured. */
 	double (*peak_bytes_per_s)(struct backend *b);
 	double (*peak_flop_per_s)(struct backend *b);
+	/* After sync: waits for everything the process has on the device, whatever its queue, and tells how much longer that
+	 * took: work on a stream of its own escapes the marks. NULL op: the backend cannot tell. *lost as in sync. */
+	bool (*drain)(struct backend *b, int64_t *extra_ns, bool *lost, struct err *err);
+	/* The cudaStream_t that arms are given as call->stream. NULL op: NULL. */
+	void *(*stream)(struct backend *b);
+	/* Fixed arms of the harness for calibration: a launch of nothing, and one that reads tensor[0] (shape[0].dim[0] bytes) in
+	 * an order no prefetcher follows. NULL: calibration takes its own, on the host. */
+	const struct assay_arm_ops *probe_null, *probe_read;
 };
 
 struct backend_config {
@@ -125,5 +133,10 @@ static inline const struct backend_ops *backend_ops_of(struct backend *b)
 
 struct backend *backend_host_open(const struct backend_config *cfg, struct err *err);
 struct backend *backend_cuda_open(const struct backend_config *cfg, struct err *err); /* only in a CUDA build */
+/* For a process that is to be started with pinned OpenMP threads: the value of OMP_PLACES (with OMP_PROC_BIND=true, OMP_DYNAMIC=false), and
+ * how many threads that makes, to be passed on as cfg->threads. The runtime then pins threads that it makes anew too. */
+bool backend_host_places(const struct backend_config *cfg, char *places, size_t cap, int *threads, struct err *err);
+bool backend_host_peek(const struct backend_config *cfg, struct device_peek *out, struct err *err);
+bool backend_cuda_peek(const struct backend_config *cfg, struct device_peek *out, struct err *err); /* only in a CUDA build */
 
 #endif

@@ -37,6 +37,7 @@ struct fill_audit {
 	struct fill_reading reading[FILL_READINGS];
 	int n_readings;
 	int64_t distinct;            /* index tensors; else -1 */
+	int64_t out_of_bound;        /* index tensors: elements outside 0..index_bound-1; a broken promise whatever was promised */
 };
 
 uint64_t fill_key(uint64_t suite_seed, const char *kernel, const char *tensor, const char *field, int input_set);

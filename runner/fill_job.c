@@ -1,0 +1,418 @@
+/* From a distribution and a tensor to jobs, and from a job to a generator that is ready to run. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "fill.h"
+#include "fill_gen.h"
+#include "registry.h"
+
+static const char *const kind_names[] = {
+	[FILL_DEFAULT] = "default",
+	[FILL_UNIFORM] = "uniform",
+	[FILL_NORMAL] = "normal",
+	[FILL_BYTES] = "bytes",
+	[FILL_CONSTANT] = "constant",
+	[FILL_ZIPF] = "zipf",
+	[FILL_K_HOT] = "k_hot",
+	[FILL_PERMUTATION] = "permutation",
+	[FILL_INDICES] = "indices",
+	[FILL_PATTERN] = "pattern",
+	[FILL_NPY] = "npy",
+	[FILL_SEED_LCG64_F32] = "seed_lcg64_f32",
+	[FILL_SEED_LCG64_INDEX] = "seed_lcg64_index",
+	[FILL_SEED_LCG32_WIDE] = "seed_lcg32_wide",
+	[FILL_SEED_LCG32_MID] = "seed_lcg32_mid",
+};
+enum { N_KINDS = sizeof kind_names / sizeof kind_names[0] };
+
+const char *fill_kind_name(enum fill_kind k)
+{
+	return (unsigned)k < N_KINDS ? kind_names[k] : "unknown";
+}
+
+int fill_kind_of(const char *name)
+{
+	for (int i = 0; i < N_KINDS; i++)
+		if (strcmp(kind_names[i], name) == 0)
+			return i;
+	return -1;
+}
+
+/* FNV-1a, then mixed; NULL is not "". */
+static uint64_t hash_text(const char *s)
+{
+	uint64_t h = 0xCBF29CE484222325u;
+	if (!s)
+		return 0;
+	for (; *s; s++)
+		h = (h ^ (unsigned char)*s) * 0x100000001B3u;
+	return fill_mix(h);
+}
+
+uint64_t fill_key(uint64_t suite_seed, const char *kernel, const char *tensor, const char *field, int input_set)
+{
+	uint64_t k = fill_mix(suite_seed + FILL_GOLDEN);
+	k = fill_mix(k + hash_text(kernel));
+	k = fill_mix(k + hash_text(tensor));
+	k = fill_mix(k + hash_text(field));
+	return fill_mix(k + (uint64_t)input_set * FILL_GOLDEN);
+}
+
+/* ---- what an element type can hold ---------------------------------------------------------------------------------- */
+
+static bool is_integer(enum assay_dtype t)
+{
+	return t >= ASSAY_I64 && t <= ASSAY_U8;
+}
+
+static bool is_float(enum assay_dtype t)
+{
+	return t >= ASSAY_F64 && t <= ASSAY_E5M2;
+}
+
+/* Least and greatest finite number; of 64-bit integers the whole doubles within +-2^53, which a suite can write exactly. */
+static void limits_of(enum assay_dtype t, double *lo, double *hi)
+{
+	const double exact = 9007199254740992.0;
+	int bits = 8 * (int)assay_dtype_bytes(t);
+	if (is_float(t)) {
+		struct fill_format f = fill_format_of(t);
+		*hi = t == ASSAY_F64 ? 1.7976931348623157e308
+		      : f.has_inf    ? fill_decode((((1u << f.exponent_bits) - 1) << f.mantissa_bits) - 1, f)
+				     : 448.0;
+		*lo = -*hi;
+		return;
+	}
+	bool is_signed = t <= ASSAY_I8;
+	*hi = bits == 64 ? exact : ldexp(1, bits - is_signed) - 1;
+	*lo = !is_signed ? 0 : bits == 64 ? -exact : -ldexp(1, bits - 1);
+}
+
+/* The neighbour of a value that the format has, upwards or downwards. */
+static double neighbour(enum assay_dtype t, double v, bool up)
+{
+	if (t == ASSAY_F64)
+		return nextafter(v, up ? INFINITY : -INFINITY);
+	struct fill_format f = fill_format_of(t);
+	uint32_t u = fill_encode(v, f), sign = 1u << (f.exponent_bits + f.mantissa_bits), m = u & (sign - 1);
+	if (m == 0)
+		return fill_decode(up ? 1 : sign | 1, f);
+	return fill_decode((u & sign) | (((u & sign) != 0) != up ? m + 1 : m - 1), f);
+}
+
+static double round_to(enum assay_dtype t, double v)
+{
+	return t == ASSAY_F64 ? v : fill_decode(fill_encode(v, fill_format_of(t)), fill_format_of(t));
+}
+
+/* ---- a job made ready ----------------------------------------------------------------------------------------------- */
+
+static bool misfit(const struct fill_job *job, const char *wants, struct err *err)
+{
+	return err_set(err, "fill '%s' wants %s, this is %s", fill_kind_name(job->spec.kind), wants,
+		       registry_dtype_name(job->dtype));
+}
+
+static bool check_range(const struct fill_job *job, double lo, double hi, struct err *err)
+{
+	double least, greatest;
+	limits_of(job->dtype, &least, &greatest);
+	if (lo >= least && hi <= greatest)
+		return true;
+	return err_set(err, "fill '%s' reaches %g to %g, but %s holds %.17g to %.17g", fill_kind_name(job->spec.kind),
+		       lo, hi, registry_dtype_name(job->dtype), least, greatest);
+}
+
+/* Values 0..bound-1 into the element type. */
+static bool check_bound(const struct fill_job *job, int64_t bound, const char *of, struct err *err)
+{
+	if (!is_integer(job->dtype))
+		return misfit(job, "integers", err);
+	if (bound < 1)
+		return err_set(err, "fill '%s' wants at least one value, the %s is %lld",
+			       fill_kind_name(job->spec.kind), of, (long long)bound);
+	return check_range(job, 0, (double)(bound - 1), err);
+}
+
+static bool make_uniform(const struct fill_job *job, struct fill_gen *g, struct err *err)
+{
+	double lo = job->spec.range[0], hi = job->spec.range[1];
+	if (!isfinite(lo) || !isfinite(hi) || !(lo < hi))
+		return err_set(err, "fill 'uniform' wants range: [LOW, HIGH] with LOW below HIGH, not [%g, %g]", lo,
+			       hi);
+	if (g->integer) {
+		double first = ceil(lo), end = ceil(hi);
+		if (!(first < end))
+			return err_set(err, "fill 'uniform': no whole number x has %g <= x < %g", lo, hi);
+		if (!check_range(job, first, end - 1, err))
+			return false;
+		g->base_integer = (int64_t)first;
+		g->bound = (uint64_t)(end - first);
+		return true;
+	}
+	if (!check_range(job, lo, hi, err))
+		return false;
+	g->lo = lo;
+	g->span = hi - lo;
+	if (!isfinite(g->span))
+		return err_set(err, "fill 'uniform': the range [%g, %g] is wider than a double", lo, hi);
+	g->least = round_to(job->dtype, lo);
+	if (g->least < lo)
+		g->least = neighbour(job->dtype, g->least, true);
+	g->most = round_to(job->dtype, hi);
+	if (g->most >= hi)
+		g->most = neighbour(job->dtype, g->most, false);
+	if (!(g->least <= g->most))
+		return err_set(err, "fill 'uniform': %s has no number x with %g <= x < %g",
+			       registry_dtype_name(job->dtype), lo, hi);
+	return true;
+}
+
+static bool make_value(const struct fill_job *job, struct fill_gen *g, struct err *err)
+{
+	double v = job->spec.value;
+	if (!isfinite(v))
+		return err_set(err, "fill '%s' wants a finite value", fill_kind_name(job->spec.kind));
+	if (!check_range(job, v, v, err))
+		return false;
+	if (g->integer && v != floor(v))
+		return err_set(err, "fill '%s': %g is not a whole number, and this is %s",
+			       fill_kind_name(job->spec.kind), v, registry_dtype_name(job->dtype));
+	g->constant = fill_put(g, v);
+	g->zero = 0;
+	return true;
+}
+
+static bool make_pattern(const struct fill_job *job, struct fill_gen *g, struct err *err)
+{
+	const struct fill_spec *s = &job->spec;
+	if (s->modulus < 1)
+		return err_set(err, "fill 'pattern' wants modulus: 1 or more, not %lld", (long long)s->modulus);
+	double end = s->base + s->step * (double)(s->modulus - 1);
+	if (!isfinite(s->base) || !isfinite(end))
+		return err_set(err, "fill 'pattern' wants a finite base and step");
+	if (!check_range(job, fmin(s->base, end), fmax(s->base, end), err))
+		return false;
+	if (g->integer && (s->base != floor(s->base) || s->step != floor(s->step)))
+		return err_set(err, "fill 'pattern': base %g and step %g must be whole numbers, this is %s", s->base,
+			       s->step, registry_dtype_name(job->dtype));
+	g->base = (float)s->base;
+	g->step = (float)s->step;
+	g->base_wide = s->base;
+	g->step_wide = s->step;
+	g->modulus = s->modulus;
+	return true;
+}
+
+static bool make_kind(const struct fill_job *job, struct fill_gen *g, struct err *err)
+{
+	const struct fill_spec *s = &job->spec;
+	const int64_t bound = job->shape.index_bound;
+	switch (s->kind) {
+	case FILL_UNIFORM: return make_uniform(job, g, err);
+	case FILL_NORMAL:
+		if (g->integer)
+			return misfit(job, "a floating-point type", err);
+		if (!isfinite(s->mean) || !isfinite(s->sd) || s->sd < 0)
+			return err_set(err, "fill 'normal' wants a finite mean and sd, sd not below 0");
+		g->lo = s->mean;
+		g->span = s->sd;
+		return check_range(job, s->mean - 8.3 * s->sd, s->mean + 8.3 * s->sd, err);
+	case FILL_BYTES:
+		if (s->magnitude[0] < 0 || s->magnitude[1] > 127 || s->magnitude[0] > s->magnitude[1])
+			return err_set(err,
+				       "fill 'bytes' wants magnitude: [LOW, HIGH] within 0 to 127, not [%lld, %lld]",
+				       (long long)s->magnitude[0], (long long)s->magnitude[1]);
+		g->magnitude = (uint64_t)s->magnitude[0];
+		g->magnitudes = (uint64_t)(s->magnitude[1] - s->magnitude[0] + 1);
+		return true;
+	case FILL_CONSTANT: return make_value(job, g, err);
+	case FILL_ZIPF:
+		if (!check_bound(job, bound, "index bound", err))
+			return false;
+		if (!(s->exponent > 0 && s->exponent <= 10))
+			return err_set(err, "fill 'zipf' wants an exponent above 0 and up to 10, not %g", s->exponent);
+		g->zipf = fill_zipf_make(s->exponent, bound);
+		g->perm = fill_perm_make((uint64_t)bound);
+		g->scatter_key = fill_mix(job->key ^ 0x7A697066); /* apart from every row's key */
+		return true;
+	case FILL_K_HOT:
+		if (s->k < 0 || s->k > g->last)
+			return err_set(err, "fill 'k_hot': k is %lld, but the last dimension has %lld elements",
+				       (long long)s->k, (long long)g->last);
+		g->k = s->k;
+		g->perm = fill_perm_make((uint64_t)g->last);
+		return make_value(job, g, err);
+	case FILL_PERMUTATION:
+		g->perm = fill_perm_make((uint64_t)g->last);
+		return g->last == 0 || check_bound(job, g->last, "last dimension", err);
+	case FILL_INDICES:
+		if (!check_bound(job, bound, "index bound", err))
+			return false;
+		g->bound = (uint64_t)bound;
+		g->perm = fill_perm_make(s->repeats ? 0 : (uint64_t)bound);
+		if (s->repeats || g->last <= bound)
+			return true;
+		return err_set(err,
+			       "fill 'indices' without repeats: %lld indices a row cannot differ, there are %lld rows "
+			       "to choose from",
+			       (long long)g->last, (long long)bound);
+	case FILL_PATTERN: return make_pattern(job, g, err);
+	case FILL_NPY: return s->path && s->path[0] ? true : err_set(err, "fill 'npy' wants file: PATH");
+	case FILL_SEED_LCG64_F32: return g->integer ? misfit(job, "a floating-point type", err) : true;
+	case FILL_SEED_LCG64_INDEX:
+		if (bound > 0xFFFFFFFF)
+			return err_set(err, "fill 'seed_lcg64_index' wants an index bound below 2^32, not %lld",
+				       (long long)bound);
+		g->bound = (uint64_t)bound;
+		return check_bound(job, bound, "index bound", err);
+	case FILL_SEED_LCG32_WIDE:
+	case FILL_SEED_LCG32_MID: return g->element_bytes == 1 ? true : misfit(job, "one-byte elements", err);
+	case FILL_DEFAULT: break;
+	}
+	return err_set(err, "fill '%s' cannot be run as it is", fill_kind_name(s->kind));
+}
+
+bool fill_gen_make(const struct fill_job *job, struct fill_gen *g, struct err *err)
+{
+	const struct assay_shape *sh = &job->shape;
+	const bool record = job->record_bytes != 0;
+	if (!is_integer(job->dtype) && !is_float(job->dtype))
+		return err_set(err, "a tensor of this element type cannot be filled as a whole, only its fields");
+	memset(g, 0, sizeof *g);
+	g->kind = job->spec.kind;
+	g->dtype = job->dtype;
+	g->format = fill_format_of(job->dtype);
+	g->element_bytes = (int)assay_dtype_bytes(job->dtype);
+	g->integer = is_integer(job->dtype);
+	g->key = job->key;
+	g->lcg = job->lcg_seed;
+	g->offset_bytes = job->field_offset;
+
+	const int64_t unit = record ? (int64_t)job->record_bytes : g->element_bytes;
+	bool strided = false;
+	for (int i = 0; i < sh->rank; i++)
+		strided |= sh->stride[i] != 0;
+	int64_t stride[ASSAY_MAX_RANK], dense = 1;
+	for (int i = sh->rank - 1; i >= 0; i--) {
+		stride[i] = strided ? sh->stride[i] : dense;
+		dense *= sh->dim[i];
+	}
+	g->rank = record || sh->rank == 0 ? sh->rank : sh->rank - 1;
+	g->rows = 1;
+	for (int i = 0; i < g->rank; i++) {
+		g->dim[i] = sh->dim[i];
+		g->stride_bytes[i] = stride[i] * unit;
+		g->rows *= sh->dim[i];
+	}
+	if (record) {
+		g->last = job->field_count;
+		g->last_stride_bytes = g->element_bytes;
+	} else {
+		g->last = sh->rank ? sh->dim[sh->rank - 1] : 1;
+		g->last_stride_bytes = sh->rank ? stride[sh->rank - 1] * unit : unit;
+	}
+	/* Of an empty tensor the bounds may well be 0, and nothing is asked of them. */
+	return g->rows * g->last == 0 || make_kind(job, g, err);
+}
+
+/* ---- resolve -------------------------------------------------------------------------------------------------------- */
+
+/* The last rule that speaks of this tensor or field, or NULL. A rule that names a record without a field, or no tensor, speaks of data
+ * only: block scales and indices keep their own defaults until they are named. */
+static const struct fill_spec *rule_for(const struct distribution *d, const char *tensor, const char *field,
+					enum assay_use use)
+{
+	const struct fill_spec *best = NULL;
+	for (int i = 0; i < d->n_rules; i++) {
+		const struct fill_rule *r = &d->rules[i];
+		bool named = r->tensor && strcmp(r->tensor, tensor) == 0;
+		if (r->tensor && !named)
+			continue;
+		if (r->field ? field && strcmp(r->field, field) == 0 && (named || !r->tensor)
+			     : use == ASSAY_DATA || (named && !field))
+			best = &r->spec;
+	}
+	return best && best->kind == FILL_DEFAULT ? NULL : best;
+}
+
+static struct fill_spec default_for(enum assay_use use, enum assay_dtype dtype, const double range[2])
+{
+	struct fill_spec s = {.kind = FILL_UNIFORM, .range = {-1, 1}};
+	if (use == ASSAY_INDEX)
+		return (struct fill_spec){.kind = FILL_INDICES, .repeats = true};
+	if (use == ASSAY_SCALE) {
+		s.range[0] = range[0];
+		s.range[1] = range[1];
+	} else if (is_integer(dtype)) {
+		return (struct fill_spec){.kind = FILL_BYTES, .magnitude = {0, 126}};
+	}
+	return s;
+}
+
+/* seed ^ the values of the named parameters; | 1 where the document does so. The second input set takes other draws of the same
+ * generator: the documents know one set only. */
+static bool lcg_seed_of(const struct assay_kernel *k, const struct assay_point *pt, const struct fill_spec *s,
+			uint64_t suite_seed, int input_set, uint64_t *out, struct err *err)
+{
+	uint64_t seed = s->has_seed ? s->seed : suite_seed;
+	for (int i = 0; i < 4 && s->seed_xor[i]; i++) {
+		int p = 0;
+		while (p < k->n_params && strcmp(k->params[p].name, s->seed_xor[i]) != 0)
+			p++;
+		if (p == k->n_params)
+			return err_set(err, "seed_xor names '%s', which is no parameter of %s", s->seed_xor[i],
+				       k->name);
+		if (k->params[p].type != ASSAY_INT)
+			return err_set(err, "seed_xor names '%s', which is not a whole number", s->seed_xor[i]);
+		seed ^= (uint64_t)pt->v[p].i;
+	}
+	if (input_set)
+		seed ^= fill_mix((uint64_t)input_set) >> 8;
+	if (s->kind == FILL_SEED_LCG64_F32 || s->kind == FILL_SEED_LCG64_INDEX)
+		seed |= 1;
+	*out = seed;
+	return true;
+}
+
+int fill_resolve(const struct assay_kernel *k, int t, const struct assay_point *pt, const struct distribution *d,
+		 uint64_t suite_seed, int input_set, struct fill_job jobs[ASSAY_MAX_FIELDS], struct err *err)
+{
+	const struct assay_tensor *te = &k->tensors[t];
+	if (te->role != ASSAY_IN && te->role != ASSAY_INOUT)
+		return 0;
+	struct assay_shape shape = {0};
+	if (k->shape(pt, t, &shape) != 0) {
+		err_set(err, "%s gives no shape for tensor %s at this point", k->name, te->name);
+		return -1;
+	}
+	const bool record = te->dtype == ASSAY_RECORD;
+	const int n = record ? te->n_fields : 1;
+	static const double unit_range[2] = {0.5, 1.5}; /* of scale tensors, which carry no range of their own */
+	for (int i = 0; i < n; i++) {
+		const struct assay_field *f = record ? &te->fields[i] : NULL;
+		const enum assay_use use = f ? f->use : te->use;
+		const enum assay_dtype dtype = f ? f->dtype : te->dtype;
+		const struct fill_spec *rule = rule_for(d, te->name, f ? f->name : NULL, use);
+		struct fill_job *j = &jobs[i];
+		*j = (struct fill_job){
+			.spec = rule ? *rule : default_for(use, dtype, f ? f->default_range : unit_range),
+			.key = fill_key(suite_seed, k->name, te->name, f ? f->name : NULL, input_set),
+			.dtype = dtype,
+			.shape = shape,
+			.record_bytes = record ? te->record_bytes : 0,
+			.field_offset = f ? f->offset : 0,
+			.field_count = f ? f->count : 0,
+		};
+		if (use != ASSAY_INDEX)
+			j->shape.index_bound = 0;
+		struct fill_gen g;
+		if (!lcg_seed_of(k, pt, &j->spec, suite_seed, input_set, &j->lcg_seed, err) ||
+		    !fill_gen_make(j, &g, err)) {
+			err_prefix(err, "%s.%s%s%s", k->name, te->name, f ? "." : "", f ? f->name : "");
+			return -1;
+		}
+	}
+	return n;
+}

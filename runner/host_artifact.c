@@ -1,0 +1,222 @@
+#define _GNU_SOURCE /* dladdr1 */
+#include "host_artifact.h"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <fcntl.h>
+#include <link.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "sha256.h"
+
+/* A module's file, mapped, and its symbol table. */
+struct symbols {
+	const unsigned char *file;
+	size_t bytes;
+	const ElfW(Sym) * sym;
+	size_t n;
+	const char *names;
+	size_t names_bytes;
+	bool dynamic_only; /* the file is stripped: only exported symbols are known */
+};
+
+/* [offset, offset+bytes) lies in the file. */
+static bool within(const struct symbols *s, uint64_t offset, uint64_t bytes)
+{
+	return offset <= s->bytes && bytes <= s->bytes - offset;
+}
+
+static bool open_symbols(const char *path, struct symbols *s)
+{
+	memset(s, 0, sizeof *s);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	struct stat st;
+	if (fstat(fd, &st) == 0 && st.st_size >= (off_t)sizeof(ElfW(Ehdr))) {
+		void *p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+		if (p != MAP_FAILED) {
+			s->file = p;
+			s->bytes = (size_t)st.st_size;
+		}
+	}
+	close(fd);
+	if (!s->file)
+		return false;
+
+	const ElfW(Ehdr) *eh = (const void *)s->file;
+	if (memcmp(eh->e_ident, ELFMAG, SELFMAG) != 0 || eh->e_shentsize != sizeof(ElfW(Shdr)) || eh->e_shoff % 8 ||
+	    !within(s, eh->e_shoff, (uint64_t)eh->e_shnum * sizeof(ElfW(Shdr))))
+		return false;
+	const ElfW(Shdr) *sh = (const void *)(s->file + eh->e_shoff);
+	for (int pass = 0; pass < 2 && !s->sym; pass++)
+		for (int i = 0; i < eh->e_shnum; i++) {
+			if (sh[i].sh_type != (pass ? SHT_DYNSYM : SHT_SYMTAB) || sh[i].sh_link >= eh->e_shnum)
+				continue;
+			const ElfW(Shdr) *str = &sh[sh[i].sh_link];
+			if (sh[i].sh_offset % 8 || !within(s, sh[i].sh_offset, sh[i].sh_size) ||
+			    !within(s, str->sh_offset, str->sh_size) || !str->sh_size ||
+			    s->file[str->sh_offset + str->sh_size - 1])
+				continue;
+			s->sym = (const void *)(s->file + sh[i].sh_offset);
+			s->n = sh[i].sh_size / sizeof(ElfW(Sym));
+			s->names = (const char *)s->file + str->sh_offset;
+			s->names_bytes = str->sh_size;
+			s->dynamic_only = pass == 1;
+			break;
+		}
+	return s->sym != NULL;
+}
+
+static void close_symbols(struct symbols *s)
+{
+	if (s->file)
+		munmap((void *)(uintptr_t)s->file, s->bytes);
+}
+
+/* Name of a function that is defined in the module, or NULL. */
+static const char *function_name(const struct symbols *s, const ElfW(Sym) * y)
+{
+	if ((y->st_info & 15) != STT_FUNC || y->st_shndx == SHN_UNDEF || !y->st_size || y->st_name >= s->names_bytes)
+		return NULL;
+	return s->names + y->st_name;
+}
+
+/* The code of an address is read from the file and not from memory: [value, value+size) through the program headers. */
+static const unsigned char *code_of(const struct symbols *s, const ElfW(Sym) * y)
+{
+	const ElfW(Ehdr) *eh = (const void *)s->file;
+	if (eh->e_phentsize != sizeof(ElfW(Phdr)) || eh->e_phoff % 8 ||
+	    !within(s, eh->e_phoff, (uint64_t)eh->e_phnum * sizeof(ElfW(Phdr))))
+		return NULL;
+	const ElfW(Phdr) *ph = (const void *)(s->file + eh->e_phoff);
+	for (int i = 0; i < eh->e_phnum; i++)
+		if (ph[i].p_type == PT_LOAD && y->st_value >= ph[i].p_vaddr &&
+		    y->st_value - ph[i].p_vaddr <= ph[i].p_filesz &&
+		    y->st_size <= ph[i].p_filesz - (y->st_value - ph[i].p_vaddr)) {
+			uint64_t at = ph[i].p_offset + (y->st_value - ph[i].p_vaddr);
+			return within(s, at, y->st_size) ? s->file + at : NULL;
+		}
+	return NULL;
+}
+
+/* Hashes the function at value and its split-off parts. Symbols of one name may stand in several files of a module; a part counts
+ * where its name goes on with a dot. NULL, or why there is no hash. */
+static const char *hash_code(const struct symbols *s, uint64_t value, char name[static 128], char hex[static 65],
+			     int64_t *code_bytes)
+{
+	const ElfW(Sym) *own = NULL;
+	for (size_t i = 0; i < s->n && !own; i++)
+		if (function_name(s, &s->sym[i]) && value >= s->sym[i].st_value &&
+		    value - s->sym[i].st_value < s->sym[i].st_size)
+			own = &s->sym[i];
+	if (!own)
+		return s->dynamic_only ? "the module is stripped" : "no symbol covers the address";
+	const char *own_name = function_name(s, own);
+	snprintf(name, 128, "%s", own_name);
+	size_t stem = strlen(own_name);
+
+	struct sha256 h;
+	sha256_init(&h);
+	*code_bytes = 0;
+	const unsigned char *code = code_of(s, own);
+	if (!code)
+		return "the code is not in the file";
+	sha256_update(&h, code, own->st_size);
+	*code_bytes = (int64_t)own->st_size;
+	for (size_t i = 0; i < s->n; i++) {
+		const char *n = function_name(s, &s->sym[i]);
+		if (!n || strncmp(n, own_name, stem) != 0 || n[stem] != '.' || !(code = code_of(s, &s->sym[i])))
+			continue;
+		sha256_update(&h, code, s->sym[i].st_size);
+		*code_bytes += (int64_t)s->sym[i].st_size;
+	}
+	sha256_hex_final(&h, hex);
+	return NULL;
+}
+
+static json_t *artifact_of(const struct assay_launch *l)
+{
+	json_t *o = json_object();
+	if (!o)
+		return NULL;
+	const char *why = "the arm did not say which function it launches";
+	char name[128] = "", hex[65] = "";
+	int64_t code_bytes = 0;
+	const char *module = NULL;
+	Dl_info di;
+	void *extra = NULL;
+	if (l->function) {
+		why = "the address belongs to no loaded module";
+		if (dladdr1(l->function, &di, &extra, RTLD_DL_LINKMAP) && di.dli_fname) {
+			const struct link_map *lm = extra;
+			/* The main program's file is known by no path that holds after a chdir. */
+			bool is_main = !lm->l_name || !lm->l_name[0];
+			module = is_main                      ? "(main program)"
+				 : strrchr(di.dli_fname, '/') ? strrchr(di.dli_fname, '/') + 1
+							      : di.dli_fname;
+			struct symbols s;
+			why = "the module's file has no readable symbol table";
+			if (open_symbols(is_main ? "/proc/self/exe" : di.dli_fname, &s))
+				why = hash_code(&s, (uint64_t)((uintptr_t)l->function - lm->l_addr), name, hex,
+						&code_bytes);
+			close_symbols(&s);
+		}
+	}
+	const char *symbol = l->symbol ? l->symbol : name[0] ? name : NULL;
+	json_object_set_new(o, "symbol", symbol ? json_string(symbol) : json_null());
+	json_object_set_new(o, "function", name[0] ? json_string(name) : json_null());
+	json_object_set_new(o, "module", module ? json_string(module) : json_null());
+	json_object_set_new(o, "hash", why ? json_null() : json_string(hex));
+	if (why)
+		json_object_set_new(o, "hash_reason", json_string(why));
+	json_object_set_new(o, "code_bytes", why ? json_null() : json_integer(code_bytes));
+	json_object_set_new(o, "grid", json_pack("[i,i,i]", (int)l->grid[0], (int)l->grid[1], (int)l->grid[2]));
+	json_object_set_new(o, "block", json_pack("[i,i,i]", (int)l->block[0], (int)l->block[1], (int)l->block[2]));
+	static const char *const device_only[] = {"registers", "spills_bytes", "shared_bytes", "occupancy"};
+	for (size_t i = 0; i < sizeof device_only / sizeof device_only[0]; i++) {
+		char key[64];
+		snprintf(key, sizeof key, "%s_reason", device_only[i]);
+		json_object_set_new(o, device_only[i], json_null());
+		json_object_set_new(o, key, json_string("a host function has none"));
+	}
+	return o;
+}
+
+json_t *host_artifact_json(const struct assay_launch *launches, int n)
+{
+	if (n == 1)
+		return artifact_of(launches);
+	json_t *o = json_object(), *list = json_array();
+	if (!o || !list) {
+		json_decref(o);
+		json_decref(list);
+		return NULL;
+	}
+	struct sha256 h;
+	char hex[65];
+	const char *why = n ? NULL : "the arm noted no launch";
+	int64_t code_bytes = 0;
+	sha256_init(&h);
+	for (int i = 0; i < n; i++) {
+		json_t *one = artifact_of(&launches[i]);
+		const char *text = json_string_value(json_object_get(one, "hash"));
+		if (text)
+			sha256_update(&h, text, 64);
+		else
+			why = "not every function has a hash";
+		code_bytes += json_integer_value(json_object_get(one, "code_bytes"));
+		json_array_append_new(list, one);
+	}
+	sha256_hex_final(&h, hex);
+	json_object_set_new(o, "hash", why ? json_null() : json_string(hex));
+	if (why)
+		json_object_set_new(o, "hash_reason", json_string(why));
+	json_object_set_new(o, "code_bytes", why ? json_null() : json_integer(code_bytes));
+	json_object_set_new(o, "launches", list);
+	return o;
+}
