@@ -1,0 +1,415 @@
+/* assay rejudge: the verdicts again, from the stored samples alone. With nothing set the file that comes out is the file that went in,
+ * byte for byte, which is the proof that a verdict is a function of its record. */
+#include <errno.h>
+#include <getopt.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd.h"
+#include "record.h"
+#include "verdict.h"
+
+struct lines {
+	json_t **line; /* every record, in the order of the file; owned */
+	size_t n, cap;
+	json_t **cell; /* the cells that count (the later line of an id); borrowed */
+	size_t n_cells;
+	bool torn;
+};
+
+static const char *kind_of(const json_t *line)
+{
+	const char *k = json_string_value(json_object_get(line, "kind"));
+	return k ? k : "";
+}
+
+static void lines_drop(struct lines *l)
+{
+	for (size_t i = 0; i < l->n; i++)
+		json_decref(l->line[i]);
+	free(l->line);
+	free(l->cell);
+}
+
+/* Which lines of cells count: with a resume record between them the later line of an id, else a doubled id is an error. */
+static bool pick_cells(struct lines *l, const char *path, struct err *err)
+{
+	json_t *seen = json_object();
+	size_t resumed_at = 0;
+	bool ok = true;
+	l->cell = calloc(l->n + 1, sizeof *l->cell);
+	if (!l->cell || !seen) {
+		json_decref(seen);
+		return err_set(err, "out of memory for %zu records", l->n);
+	}
+	for (size_t i = 0; ok && i < l->n; i++) {
+		if (strcmp(kind_of(l->line[i]), "resume") == 0)
+			resumed_at = i;
+		if (strcmp(kind_of(l->line[i]), "cell") != 0)
+			continue;
+		const char *id = json_string_value(json_object_get(l->line[i], "id"));
+		const json_t *before = id ? json_object_get(seen, id) : NULL;
+		if (!id)
+			ok = err_set(err, "%s:%zu: a cell without an id", path, i + 1);
+		else if (before && (size_t)json_integer_value(before) >= resumed_at)
+			ok = err_set(err, "%s:%zu: the id %s stands in line %lld already", path, i + 1, id,
+			             (long long)json_integer_value(before) + 1);
+		else
+			json_object_set_new(seen, id, json_integer((json_int_t)i));
+	}
+	for (size_t i = 0; ok && i < l->n; i++) {
+		const char *id = json_string_value(json_object_get(l->line[i], "id"));
+		if (strcmp(kind_of(l->line[i]), "cell") == 0 &&
+		    (size_t)json_integer_value(json_object_get(seen, id)) == i)
+			l->cell[l->n_cells++] = l->line[i];
+	}
+	json_decref(seen);
+	return ok;
+}
+
+static bool lines_read(const char *path, struct lines *l, struct err *err)
+{
+	struct verdict_reader *r = verdict_open(path, err);
+	if (!r)
+		return false;
+	bool ok = true;
+	for (bool more = true; more;) {
+		json_t *j = NULL;
+		switch (verdict_next(r, &j, err)) {
+		case VERDICT_RECORD:
+			if (l->n == l->cap) {
+				size_t cap = l->cap ? 2 * l->cap : 64;
+				json_t **grown = realloc(l->line, cap * sizeof *grown);
+				if (!grown) {
+					json_decref(j);
+					ok = err_set(err, "out of memory after %zu records", l->n);
+					more = false;
+					break;
+				}
+				l->line = grown;
+				l->cap = cap;
+			}
+			l->line[l->n++] = j;
+			break;
+		case VERDICT_TORN: l->torn = true; more = false; break;
+		case VERDICT_END: more = false; break;
+		case VERDICT_BAD: ok = more = false; break;
+		}
+	}
+	verdict_finish(r);
+	if (ok && (l->n == 0 || strcmp(kind_of(l->line[0]), "header") != 0))
+		return err_set(err, "%s: no header in the first line: this is not a verdict file", path);
+	return ok && pick_cells(l, path, err);
+}
+
+/* ---- settings ------------------------------------------------------------------------------------------------------- */
+
+static bool number_of(const char *text, const char *what, double *out, struct err *err)
+{
+	char *end;
+	errno = 0;
+	*out = strtod(text, &end);
+	if (end == text || errno || !isfinite(*out))
+		return err_set(err, "--set %s=%s: a number is wanted, as in %s", what, text,
+		               strcmp(what, "floor") == 0 ? "floor=500ns" : "margin=3%");
+	if (strcmp(end, "%") == 0)
+		*out /= 100;
+	else if (end[0])
+		return err_set(err, "--set %s=%s: '%s' after the number is not understood", what, text, end);
+	return true;
+}
+
+static bool time_of(const char *text, double *out, struct err *err)
+{
+	static const struct {
+		const char *unit;
+		double ns;
+	} units[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
+	char *end;
+	*out = strtod(text, &end);
+	for (size_t i = 0; end != text && i < sizeof units / sizeof units[0]; i++)
+		if (strcmp(end, units[i].unit) == 0 && *out >= 0 && isfinite(*out)) {
+			*out = round(*out * units[i].ns);
+			return true;
+		}
+	return err_set(err, "--set floor=%s: a time with its unit is wanted, as in 500ns or 0.5us", text);
+}
+
+static bool one_of(const char *text, const char *what, const char *const *words, struct err *err)
+{
+	char list[128] = "";
+	for (int i = 0; words[i]; i++) {
+		if (strcmp(text, words[i]) == 0)
+			return true;
+		snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", i ? ", " : "", words[i]);
+	}
+	return err_set(err, "--set %s=%s: it is one of %s", what, text, list);
+}
+
+/* One `--set NAME=VALUE` into every cell. */
+static bool set_all(struct lines *l, const char *text, struct err *err)
+{
+	static const char *const estimators[] = {"paired", "mean", "median", NULL};
+	static const char *const confirms[] = {"fresh", "none", NULL};
+	const char *eq = strchr(text, '=');
+	char name[32];
+	if (!eq || eq == text || (size_t)(eq - text) >= sizeof name)
+		return err_set(err, "--set %s: NAME=VALUE is wanted, as in --set margin=3%%", text);
+	snprintf(name, sizeof name, "%.*s", (int)(eq - text), text);
+	const char *value = eq + 1;
+	double x = 0;
+	bool in_judge = true;
+	json_t *j = NULL;
+	const char *key = name;
+	if (strncmp(name, "timing.", 7) == 0)
+		key = name + 7;
+	if (strcmp(key, "margin") == 0 || strcmp(key, "warn") == 0) {
+		if (strcmp(key, "warn") == 0 && strcmp(value, "none") == 0) {
+			j = json_null();
+		} else {
+			if (!number_of(value, key, &x, err))
+				return false;
+			if (x < 0)
+				return err_set(err, "--set %s=%s: a limit is at least 0%%", key, value);
+			j = json_real(1 + x);
+		}
+		in_judge = false;
+		key = strcmp(key, "warn") == 0 ? "margin_warn" : "margin";
+	} else if (strcmp(key, "floor") == 0) {
+		if (!time_of(value, &x, err))
+			return false;
+		j = json_integer((json_int_t)x);
+		in_judge = false;
+		key = "margin_floor_ns";
+	} else if (strcmp(key, "estimator") == 0 || strcmp(key, "confirm") == 0) {
+		if (!one_of(value, key, strcmp(key, "confirm") == 0 ? confirms : estimators, err))
+			return false;
+		j = json_string(value);
+	} else if (strcmp(key, "alpha") == 0 || strcmp(key, "tau") == 0) {
+		if (!number_of(value, key, &x, err))
+			return false;
+		if (strcmp(key, "alpha") == 0 && !stats_alpha_known(x))
+			return err_set(err, "--set alpha=%s: the looks are tabled for 0.05, 0.025, 0.01, 0.005 and 0.001",
+			               value);
+		if (x < 0)
+			return err_set(err, "--set tau=%s: tau is at least 0", value);
+		j = json_real(x);
+	} else if (strcmp(key, "rounds") == 0 || strcmp(key, "min_rounds") == 0 || strcmp(key, "max_rounds") == 0) {
+		if (!number_of(value, key, &x, err))
+			return false;
+		bool least = strcmp(key, "rounds") == 0 ? x >= 0 : x >= 1; /* rounds=0: the adaptive looks */
+		if (x != floor(x) || !least || x > STATS_MAX_ROUNDS || strchr(value, '%'))
+			return err_set(err, "--set %s=%s: a whole number up to %d is wanted", key, value, STATS_MAX_ROUNDS);
+		j = json_integer((json_int_t)x);
+	} else {
+		return err_set(err,
+		               "--set %s: not a setting of the judge; these are: margin, warn, floor, estimator, alpha, "
+		               "rounds, min_rounds, max_rounds, confirm, tau",
+		               name);
+	}
+	for (size_t i = 0; i < l->n_cells; i++) {
+		json_t *to = in_judge ? json_object_get(l->cell[i], "judge") : l->cell[i];
+		if (json_is_object(to))
+			json_object_set(to, key, j);
+	}
+	json_decref(j);
+	return true;
+}
+
+/* ---- the records that follow from the cells ------------------------------------------------------------------------- */
+
+/* New aggregates of ratio checks in the places of the old ones (by name); what is new comes before the footer. */
+static void put_aggregates(struct lines *l, json_t *fresh)
+{
+	for (size_t i = 0; i < l->n; i++) {
+		const char *check = json_string_value(json_object_get(l->line[i], "check"));
+		if (strcmp(kind_of(l->line[i]), "aggregate") != 0 || !check || strcmp(check, "ratio") != 0)
+			continue;
+		size_t k;
+		json_t *a;
+		json_array_foreach(fresh, k, a)
+		{
+			if (!json_equal(json_object_get(a, "name"), json_object_get(l->line[i], "name")))
+				continue;
+			json_decref(l->line[i]);
+			l->line[i] = json_incref(a);
+			break;
+		}
+	}
+}
+
+static void put_footer(struct lines *l, const json_t *aggregates, bool noisy, bool anew)
+{
+	json_t *footer = l->n && strcmp(kind_of(l->line[l->n - 1]), "footer") == 0 ? l->line[l->n - 1] : NULL;
+	struct run_counts c = {0};
+	size_t i;
+	json_t *a;
+	if (!footer || !anew)
+		return;
+	for (size_t k = 0; k < l->n_cells; k++)
+		record_count(l->cell[k], &c);
+	json_array_foreach(aggregates, i, a) record_count_aggregate(a, &c);
+	json_t *counts = json_object_get(footer, "counts"), *value;
+	const char *name;
+	json_object_foreach(counts, name, value)
+	{
+		enum cell_status s = status_of(name);
+		if (s != ST_N)
+			json_integer_set(value, c.by_status[s]);
+	}
+	json_object_set_new(footer, "gated", json_integer(c.gated));
+	json_object_set_new(footer, "gated_undecided", json_integer(c.gated_undecided));
+	json_object_set_new(footer, "warned", json_integer(c.warned));
+	json_object_set_new(footer, "biased", json_integer(c.biased));
+	json_object_set_new(footer, "noisy", json_boolean(noisy));
+	/* A signal that ended the run ended it: its status stays. */
+	json_int_t was = json_integer_value(json_object_get(footer, "exit"));
+	if (was != EXIT_SIGINT && was != EXIT_SIGTERM)
+		json_object_set_new(footer, "exit", json_integer(record_exit(&c, false, false)));
+}
+
+static int say(const struct err *err)
+{
+	fprintf(stderr, "assay rejudge: %s\n", err->text);
+	return EXIT_USAGE;
+}
+
+static json_t *command_line(int argc, char **argv)
+{
+	json_t *j = json_string("assay");
+	for (int i = 0; j && i < argc; i++) {
+		json_t *more = json_sprintf("%s %s", json_string_value(j), argv[i]);
+		json_decref(j);
+		j = more;
+	}
+	return j ? j : json_string("assay rejudge");
+}
+
+enum { MAX_SET = 32 };
+
+static int rejudge(const char *path, const char *out, enum verdict_open how, char *const *set, int n_set, json_t *command)
+{
+	struct lines l = {0};
+	struct err err = {{0}};
+	struct verdict_writer *w = NULL;
+	json_t *aggregates = NULL;
+	int status = EXIT_USAGE;
+	if (!lines_read(path, &l, &err)) {
+		say(&err);
+		goto done;
+	}
+	for (int i = 0; i < n_set; i++)
+		if (!set_all(&l, set[i], &err)) {
+			say(&err);
+			goto done;
+		}
+
+	json_t *header = l.line[0];
+	const char *started = json_string_value(json_object_get(header, "started"));
+	char today[11] = "";
+	if (started)
+		snprintf(today, sizeof today, "%.10s", started);
+	const json_t *tau = json_object_get(header, "tau");
+	struct record_env env = {.tau = json_is_number(tau) ? json_number_value(tau) : 0.0025, .today = today};
+	record_judge_run(l.cell, l.n_cells, &env);
+	aggregates = record_aggregates(l.cell, l.n_cells);
+	put_aggregates(&l, aggregates);
+	put_footer(&l, aggregates, env.noisy, n_set > 0);
+	if (n_set > 0)
+		json_object_set(header, "command", command);
+
+	w = verdict_create(out, how, &err);
+	if (!w) {
+		say(&err);
+		goto done;
+	}
+	struct run_counts c = {0};
+	for (size_t i = 0; i < l.n; i++)
+		if (!verdict_write(w, l.line[i], &err)) {
+			say(&err);
+			status = EXIT_INCOMPLETE;
+			goto done;
+		}
+	for (size_t i = 0; i < l.n_cells; i++)
+		record_count(l.cell[i], &c);
+	size_t k;
+	json_t *a;
+	json_array_foreach(aggregates, k, a) record_count_aggregate(a, &c);
+	status = record_exit(&c, false, false);
+	FILE *text = strcmp(out, "-") == 0 ? stderr : stdout;
+	if (l.torn)
+		fprintf(stderr, "assay rejudge: %s: the last line is cut short; it is left out\n", path);
+	fprintf(text, "rejudged  %zu cells", l.n_cells);
+	for (int s = 0; s < ST_N; s++)
+		if (c.by_status[s] > 0)
+			fprintf(text, "  %lld %s", (long long)c.by_status[s], status_name((enum cell_status)s));
+	fprintf(text, "%s  -> %s\n", env.noisy ? "  (noisy run)" : "", out);
+
+done:
+	if (!verdict_close(w, &err) && status != EXIT_USAGE) {
+		say(&err);
+		status = EXIT_INCOMPLETE;
+	}
+	json_decref(aggregates);
+	lines_drop(&l);
+	return status;
+}
+
+static int run(int argc, char **argv)
+{
+	static const struct option options[] = {{"set", required_argument, NULL, 's'},
+	                                        {"output", required_argument, NULL, 'o'},
+	                                        {"force", no_argument, NULL, 'f'},
+	                                        {NULL, 0, NULL, 0}};
+	char *set[MAX_SET];
+	int n_set = 0, o;
+	const char *out = NULL;
+	enum verdict_open how = VERDICT_NEW;
+	json_t *command = command_line(argc, argv);
+	int status = EXIT_USAGE;
+	while ((o = getopt_long(argc, argv, "o:", options, NULL)) != -1) {
+		if (o == 's' && n_set < MAX_SET)
+			set[n_set++] = optarg;
+		else if (o == 's')
+			fprintf(stderr, "assay rejudge: more than %d --set\n", MAX_SET);
+		else if (o == 'o')
+			out = optarg;
+		else if (o == 'f')
+			how = VERDICT_FORCE;
+		if (o == '?' || (o == 's' && n_set > MAX_SET))
+			goto done;
+	}
+	if (argc - optind != 1 || !out) {
+		fprintf(stderr, "assay rejudge: one FILE and -o OUT are wanted, as in: assay rejudge run.jsonl --set margin=3%% -o "
+		                "again.jsonl\n");
+		goto done;
+	}
+	status = rejudge(argv[optind], out, how, set, n_set, command);
+done:
+	json_decref(command);
+	return status;
+}
+
+const struct cmd cmd_rejudge = {
+	.name = "rejudge",
+	.usage = "rejudge FILE [--set NAME=VALUE]... -o OUT",
+	.summary = "the verdicts again, from the stored samples, under other margins or estimators",
+	.help = "  -o, --output OUT    records into OUT; - for stdout (the summary then goes to stderr)\n"
+		"  --set NAME=VALUE    for every cell of the file:\n"
+		"                        margin=3%        how much slower the served arm may be\n"
+		"                        warn=2%          the level of a note (none: no level)\n"
+		"                        floor=0.5us      the margin's absolute floor\n"
+		"                        estimator=mean   paired, mean or median\n"
+		"                        alpha=0.01       0.05, 0.025, 0.01, 0.005 or 0.001\n"
+		"                        rounds=9         so many; 0: the adaptive looks\n"
+		"                        min_rounds=16 max_rounds=40\n"
+		"                        confirm=none     a suspect is a regression without a second process\n"
+		"                        tau=0.2%         what processes differ by\n"
+		"  --force             OUT may exist\n"
+		"\n"
+		"Nothing is run. With nothing set, OUT equals FILE byte for byte. A suspect that the run did not suspect is\n"
+		"inconclusive(unconfirmed): no second process has looked at it. The exit status is that of a run.\n",
+	.run = run,
+};
