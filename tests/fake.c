@@ -1,0 +1,407 @@
+#include "fake.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fill.h"
+
+enum { ALIGN_BYTES = 256, HEAD_BYTES = 256 };
+
+struct fake {
+	const struct backend_ops *ops;
+	struct device_info info;
+	struct fake_script s;
+	double clock_ns; /* virtual */
+	double mark_ns[BACKEND_MARKS];
+	uint64_t random;
+	double error; /* of ln(time), lag 1 */
+	bool slow_mode, scrubbed, lost;
+	int64_t launches, scrubs, last_scrub, now_calls, state_calls, in_use;
+	struct fake_event *event;
+	int64_t event_room;
+};
+
+static struct fake *fake_of(struct backend *b)
+{
+	return (struct fake *)(void *)b;
+}
+
+static const struct fake *fake_const(const struct backend *b)
+{
+	return (const struct fake *)(const void *)b;
+}
+
+/* ---- random --------------------------------------------------------------------------------------------------------- */
+
+static double uniform(struct fake *f)
+{
+	uint64_t x = f->random += 0x9E3779B97F4A7C15u;
+	x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9u;
+	x = (x ^ x >> 27) * 0x94D049BB133111EBu;
+	return ((double)((x ^ x >> 31) >> 11) + 0.5) / 9007199254740992.0;
+}
+
+static double normal(struct fake *f)
+{
+	double r = sqrt(-2 * log(uniform(f)));
+	return r * cos(6.283185307179586 * uniform(f));
+}
+
+/* ---- how long a launch takes ---------------------------------------------------------------------------------------- */
+
+static bool counted(int64_t k, int64_t from, int64_t n)
+{
+	return from > 0 && k >= from && k < from + n;
+}
+
+static double duration(struct fake *f, const struct launch *l, int64_t k)
+{
+	const struct fake_script *s = &f->s;
+	if (s->time_ns)
+		return s->time_ns(s->ctx, l, k);
+	double ns = s->launch_ns > 0 ? s->launch_ns : 10000, hiccup_p = s->hiccup_p, hiccup_factor = s->hiccup_factor;
+	for (int i = 0; i < s->n_arms; i++) {
+		const struct fake_arm *a = &s->arm[i];
+		if ((a->ops && a->ops != l->ops) || (a->has_arg && a->arg != l->call->arm_arg))
+			continue;
+		ns = a->ns > 0 ? a->ns : ns;
+		if (a->hiccup_p > 0) {
+			hiccup_p = a->hiccup_p;
+			hiccup_factor = a->hiccup_factor;
+		}
+		break;
+	}
+	if (s->sigma > 0) {
+		f->error = s->rho * f->error + sqrt(1 - s->rho * s->rho) * normal(f);
+		ns *= exp(s->sigma * f->error);
+	}
+	if (s->ramp_launches > 0)
+		ns *= 1 + s->ramp * exp(-(double)k / s->ramp_launches);
+	if (s->mode_p > 0 && uniform(f) < s->mode_p)
+		f->slow_mode = !f->slow_mode;
+	if (f->slow_mode)
+		ns *= s->mode_factor;
+	if (hiccup_p > 0 && uniform(f) < hiccup_p)
+		ns *= hiccup_factor;
+	if (s->first_every > 0 && k >= s->first_from && (k - s->first_from) % s->first_every == 0)
+		ns *= s->first_factor;
+	if (f->scrubbed && !s->scrub_ineffective && s->cold_factor > 0)
+		ns *= s->cold_factor;
+	return ns * (1 + s->drift * (double)k) + s->overhead_ns;
+}
+
+static int64_t ticks(const struct fake *f, double ns)
+{
+	int64_t tick = f->s.tick_ns > 0 ? f->s.tick_ns : 1;
+	return (int64_t)floor(ns / (double)tick) * tick;
+}
+
+/* ---- vtable --------------------------------------------------------------------------------------------------------- */
+
+static void fake_close(struct backend *b)
+{
+	struct fake *f = fake_of(b);
+	json_decref(f->info.more);
+	free(f->event);
+	free(f);
+}
+
+static const struct device_info *fake_info(struct backend *b)
+{
+	return &fake_of(b)->info;
+}
+
+static bool gone(const struct fake *f, struct err *err)
+{
+	if (f->lost)
+		err_set(err, "fake: the device is lost");
+	return f->lost;
+}
+
+static void *fake_alloc(struct backend *b, size_t bytes, struct err *err)
+{
+	struct fake *f = fake_of(b);
+	if (gone(f, err))
+		return NULL;
+	if (f->s.alloc_limit_bytes > 0 && bytes > (size_t)f->s.alloc_limit_bytes) {
+		err_set(err, "fake: cannot allocate %zu bytes, there are %lld", bytes,
+			(long long)f->s.alloc_limit_bytes);
+		return NULL;
+	}
+	unsigned char *p =
+		aligned_alloc(ALIGN_BYTES, HEAD_BYTES + (bytes + ALIGN_BYTES - 1) / ALIGN_BYTES * ALIGN_BYTES);
+	if (!p) {
+		err_set(err, "fake: out of memory");
+		return NULL;
+	}
+	memcpy(p, &bytes, sizeof bytes);
+	f->in_use += (int64_t)bytes;
+	return p + HEAD_BYTES;
+}
+
+static void fake_free(struct backend *b, void *p)
+{
+	if (!p)
+		return;
+	unsigned char *head = (unsigned char *)p - HEAD_BYTES;
+	size_t bytes;
+	memcpy(&bytes, head, sizeof bytes);
+	fake_of(b)->in_use -= (int64_t)bytes;
+	free(head);
+}
+
+static bool fake_copy(struct backend *b, void *dst, const void *src, size_t bytes, struct err *err)
+{
+	if (gone(fake_of(b), err))
+		return false;
+	if (bytes)
+		memmove(dst, src, bytes);
+	return true;
+}
+
+static bool fake_pattern(struct backend *b, void *dst, uint32_t word, size_t bytes, struct err *err)
+{
+	if (gone(fake_of(b), err))
+		return false;
+	for (size_t i = 0; i < bytes / 4; i++)
+		memcpy((unsigned char *)dst + 4 * i, &word, 4);
+	return true;
+}
+
+static bool fake_scan(struct backend *b, const void *p, uint32_t word, size_t bytes, int64_t *n_differ, int64_t *first,
+		      struct err *err)
+{
+	if (gone(fake_of(b), err))
+		return false;
+	*n_differ = 0;
+	*first = -1;
+	for (size_t i = 0; i < bytes / 4; i++)
+		if (memcmp((const unsigned char *)p + 4 * i, &word, 4) != 0 && (*n_differ)++ == 0)
+			*first = (int64_t)(4 * i);
+	return true;
+}
+
+static bool fake_digest(struct backend *b, const void *p, size_t bytes, uint64_t *out, struct err *err)
+{
+	*out = fill_digest(p, bytes);
+	return !gone(fake_of(b), err);
+}
+
+static bool fake_scrub(struct backend *b, int64_t bytes, struct err *err)
+{
+	struct fake *f = fake_of(b);
+	if (gone(f, err))
+		return false;
+	if (bytes == 0)
+		return true;
+	f->scrubs++;
+	f->last_scrub = bytes;
+	f->clock_ns += f->s.scrub_ns > 0 ? f->s.scrub_ns : 1000;
+	f->scrubbed = true;
+	return true;
+}
+
+static bool fake_mark(struct backend *b, int slot, struct err *err)
+{
+	struct fake *f = fake_of(b);
+	if (gone(f, err))
+		return false;
+	if (slot < 0 || slot >= BACKEND_MARKS)
+		return err_set(err, "fake: mark %d is not in 0..%d", slot, BACKEND_MARKS - 1);
+	f->mark_ns[slot] = f->clock_ns;
+	return true;
+}
+
+static bool remember(struct fake *f, const struct fake_event *e)
+{
+	if (f->launches > f->event_room) {
+		int64_t room = f->event_room ? 2 * f->event_room : 256;
+		struct fake_event *p = realloc(f->event, (size_t)room * sizeof *p);
+		if (!p)
+			return false;
+		f->event = p;
+		f->event_room = room;
+	}
+	f->event[f->launches - 1] = *e;
+	return true;
+}
+
+static bool fake_launch(struct backend *b, const struct launch *l, struct err *err)
+{
+	struct fake *f = fake_of(b);
+	if (gone(f, err))
+		return false;
+	const int64_t k = ++f->launches;
+	const double ns = duration(f, l, k);
+	if (!remember(f, &(struct fake_event){l->ops, l->call->arm_arg, ns, f->scrubbed}))
+		return err_set(err, "fake: out of memory");
+	f->clock_ns += ns;
+	f->scrubbed = false;
+	if (f->s.lost_launch > 0 && k >= f->s.lost_launch) {
+		f->lost = true; /* as on a GPU: the launch itself is accepted, the wait for it tells */
+		return true;
+	}
+	if (k == f->s.fail_launch || (f->s.fail_every > 0 && k % f->s.fail_every == 0))
+		return err_set(err, "scripted failure");
+	if (f->s.silent_launch > 0 && k >= f->s.silent_launch)
+		return true;
+	l->call->error[0] = '\0';
+	if (l->ops->run(l->call, l->state) == 0)
+		return true;
+	return err_set(err, "%s", l->call->error[0] ? l->call->error : "the arm failed and gave no reason");
+}
+
+static bool fake_sync(struct backend *b, bool *lost, struct err *err)
+{
+	*lost = fake_of(b)->lost;
+	return !gone(fake_of(b), err);
+}
+
+static bool fake_elapsed(struct backend *b, int from, int to, int64_t *ns, struct err *err)
+{
+	struct fake *f = fake_of(b);
+	if (gone(f, err))
+		return false;
+	if (from < 0 || from >= BACKEND_MARKS || to < 0 || to >= BACKEND_MARKS)
+		return err_set(err, "fake: marks %d and %d are not in 0..%d", from, to, BACKEND_MARKS - 1);
+	double factor = f->s.marks_factor != 0 ? f->s.marks_factor : 1;
+	*ns = f->s.elapsed_zero ? 0 : ticks(f, (f->mark_ns[to] - f->mark_ns[from]) * factor);
+	return true;
+}
+
+static int64_t fake_now(struct backend *b)
+{
+	struct fake *f = fake_of(b);
+	f->clock_ns += 1; /* reading a clock takes time; and a loop that waits for a later one must end */
+	if (++f->now_calls == f->s.now_jump_call)
+		f->clock_ns += (double)f->s.now_jump_ns;
+	return ticks(f, f->clock_ns);
+}
+
+static bool fake_state(struct backend *b, struct device_state *out, struct err *err)
+{
+	struct fake *f = fake_of(b);
+	if (gone(f, err))
+		return false;
+	const int64_t k = ++f->state_calls;
+	const bool throttled = counted(k, f->s.throttle_call, f->s.throttle_calls);
+	*out = (struct device_state){
+		.sm_mhz = f->s.sm_mhz > 0 ? f->s.sm_mhz : 1000,
+		.mem_mhz = -1,
+		.temperature_c = 40,
+		.power_w = 100,
+		.throttle = throttled,
+		.throttle_text = throttled ? "scripted throttling" : NULL,
+		.other_processes = counted(k, f->s.shared_call, f->s.shared_calls),
+	};
+	return true;
+}
+
+static json_t *fake_artifact(struct backend *b, const struct assay_launch *launches, int n)
+{
+	return json_pack("{s:n, s:s, s:i}", "hash", "hash_reason", "a fake device has no machine code", "launches", n);
+}
+
+static void fake_pause(struct backend *b, int64_t ns)
+{
+	fake_of(b)->clock_ns += ns > 0 ? (double)ns : 0;
+}
+
+static json_t *fake_sentinels(struct backend *b, struct err *err)
+{
+	if (gone(fake_of(b), err))
+		return NULL;
+	if (fake_of(b)->s.sentinels_fail) {
+		err_set(err, "scripted failure of the sentinels");
+		return NULL;
+	}
+	return json_pack("{s:[i,i,i], s:[i,i,i], s:[i,i,i]}", "copy", 1000, 1001, 999, "arithmetic", 2000, 2002, 1998,
+			 "latency", 300, 300, 301);
+}
+
+static double fake_peak_bytes(struct backend *b)
+{
+	return fake_of(b)->s.peak_bytes_per_s;
+}
+
+static double fake_peak_flop(struct backend *b)
+{
+	return fake_of(b)->s.peak_flop_per_s;
+}
+
+static const struct backend_ops fake_ops = {
+	.name = "fake",
+	.kind = ASSAY_HOST,
+	.close = fake_close,
+	.info = fake_info,
+	.alloc = fake_alloc,
+	.free = fake_free,
+	.upload = fake_copy,
+	.download = fake_copy,
+	.copy = fake_copy,
+	.pattern = fake_pattern,
+	.scan = fake_scan,
+	.digest = fake_digest,
+	.scrub = fake_scrub,
+	.mark = fake_mark,
+	.launch = fake_launch,
+	.sync = fake_sync,
+	.elapsed = fake_elapsed,
+	.now = fake_now,
+	.state = fake_state,
+	.artifact = fake_artifact,
+	.pause = fake_pause,
+	.sentinels = fake_sentinels,
+	.peak_bytes_per_s = fake_peak_bytes,
+	.peak_flop_per_s = fake_peak_flop,
+};
+
+struct backend *fake_create(const struct fake_script *s)
+{
+	struct fake *f = calloc(1, sizeof *f);
+	if (!f)
+		return NULL;
+	f->ops = &fake_ops;
+	if (s)
+		f->s = *s;
+	f->random = f->s.seed;
+	f->clock_ns = 1e9; /* a clock at 0 would hide a forgotten mark */
+	f->info = (struct device_info){
+		.name = "Fake Device",
+		.uuid = "FAKE-0",
+		.threads = 1,
+		.memory_bytes = (int64_t)1 << 33,
+		.llc_bytes = 1 << 20,
+		.more = json_object(),
+	};
+	return (struct backend *)(void *)f;
+}
+
+struct fake_script *fake_script_of(struct backend *b)
+{
+	return &fake_of(b)->s;
+}
+
+int64_t fake_launches(const struct backend *b)
+{
+	return fake_const(b)->launches;
+}
+
+const struct fake_event *fake_event_at(const struct backend *b, int64_t k)
+{
+	const struct fake *f = fake_const(b);
+	return k >= 1 && k <= f->launches ? &f->event[k - 1] : NULL;
+}
+
+int64_t fake_memory_in_use(const struct backend *b)
+{
+	return fake_const(b)->in_use;
+}
+
+int64_t fake_scrubs(const struct backend *b, int64_t *last_bytes)
+{
+	if (last_bytes)
+		*last_bytes = fake_const(b)->last_scrub;
+	return fake_const(b)->scrubs;
+}
