@@ -1,0 +1,829 @@
+/* Expected values come from gen_fill.py, which makes them from the definitions in words. */
+#include <check.h>
+#include <jansson.h>
+#include <math.h>
+#include <omp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fill.h"
+#include "fill_gen.h"
+#include "registry.h"
+
+static json_t *expected(void)
+{
+	json_error_t e;
+	json_t *j = json_load_file(ASSAY_SOURCE_ROOT "/tests/data/fill.json", 0, &e);
+	ck_assert_msg(j != NULL, "%s", e.text);
+	return j;
+}
+
+static uint64_t hex(const json_t *j)
+{
+	return strtoull(json_string_value(j), NULL, 16);
+}
+
+static double real(const json_t *o, const char *key)
+{
+	return json_number_value(json_object_get(o, key));
+}
+
+static struct fill_spec spec_of(const json_t *o)
+{
+	struct fill_spec s = {0};
+	int kind = fill_kind_of(json_string_value(json_object_get(o, "kind")));
+	ck_assert_int_ge(kind, 0);
+	s.kind = (enum fill_kind)kind;
+	for (size_t i = 0; i < 2; i++) {
+		s.range[i] = json_number_value(json_array_get(json_object_get(o, "range"), i));
+		s.magnitude[i] = json_integer_value(json_array_get(json_object_get(o, "magnitude"), i));
+	}
+	s.value = real(o, "value");
+	s.k = json_integer_value(json_object_get(o, "k"));
+	s.repeats = json_is_true(json_object_get(o, "repeats"));
+	s.base = real(o, "base");
+	s.step = real(o, "step");
+	s.modulus = json_integer_value(json_object_get(o, "modulus"));
+	return s;
+}
+
+static uint64_t bits_at(const unsigned char *base, int size, int64_t i)
+{
+	uint64_t v = 0;
+	memcpy(&v, base + i * size, (size_t)size);
+	return v;
+}
+
+static struct fill_job plain_job(enum fill_kind kind, enum assay_dtype t, int64_t rows, int64_t last)
+{
+	return (struct fill_job){.spec = {.kind = kind,
+					  .range = {-1, 1},
+					  .sd = 1,
+					  .magnitude = {0, 126},
+					  .repeats = true},
+				 .key = 77,
+				 .dtype = t,
+				 .shape = {.rank = 2, .dim = {rows, last}, .index_bound = 1000},
+				 .lcg_seed = 9};
+}
+
+static void must_fill(void *dst, const struct fill_job *j)
+{
+	struct err e = {0};
+	ck_assert_msg(fill_host(dst, j, &e), "%s", e.text);
+}
+
+START_TEST(keys_as_defined)
+{
+	json_t *all = expected(), *list = json_object_get(all, "keys");
+	ck_assert_uint_eq(json_array_size(list), 2);
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		json_t *k = json_array_get(list, i);
+		ck_assert_uint_eq(fill_key((uint64_t)json_integer_value(json_array_get(k, 1)),
+					   json_string_value(json_array_get(k, 2)),
+					   json_string_value(json_array_get(k, 3)),
+					   json_string_value(json_array_get(k, 4)),
+					   (int)json_integer_value(json_array_get(k, 5))),
+				  hex(json_array_get(k, 0)));
+	}
+	json_decref(all);
+}
+END_TEST
+
+START_TEST(values_as_defined)
+{
+	json_t *all = expected(), *list = json_object_get(all, "cases");
+	ck_assert_uint_gt(json_array_size(list), 20);
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		json_t *c = json_array_get(list, i), *dims = json_object_get(c, "dims"), *at = json_object_get(c, "at");
+		const char *name = json_string_value(json_object_get(c, "name"));
+		struct fill_job j = {.spec = spec_of(json_object_get(c, "spec")),
+				     .key = hex(json_object_get(c, "key"))};
+		j.dtype = (enum assay_dtype)registry_dtype(json_string_value(json_object_get(c, "dtype")));
+		j.shape.rank = (int)json_array_size(dims);
+		for (size_t d = 0; d < json_array_size(dims); d++)
+			j.shape.dim[d] = json_integer_value(json_array_get(dims, d));
+		j.shape.index_bound = json_integer_value(json_object_get(c, "bound"));
+		if (json_object_get(c, "lcg"))
+			j.lcg_seed = hex(json_object_get(c, "lcg"));
+		int size = (int)assay_dtype_bytes(j.dtype);
+		unsigned char *p = malloc((size_t)assay_shape_count(&j.shape) * (size_t)size);
+		struct fill_gen g;
+		must_fill(p, &j);
+		ck_assert(fill_gen_make(&j, &g, NULL));
+		for (size_t k = 0; k < json_array_size(at); k++) {
+			int64_t n = json_integer_value(json_array_get(at, k)), offset;
+			uint64_t want = hex(json_array_get(json_object_get(c, "want"), k)), got = bits_at(p, size, n);
+			ck_assert_msg(got == want, "%s, element %lld: %llx, want %llx", name, (long long)n,
+				      (unsigned long long)got, (unsigned long long)want);
+			/* the form for a thread an element */
+			uint64_t one = fill_element_at(&g, n, &offset);
+			one &= size == 8 ? ~0ull : (1ull << 8 * size) - 1;
+			ck_assert_int_eq(offset, n * size);
+			ck_assert_msg(one == want, "%s, element %lld alone", name, (long long)n);
+		}
+		free(p);
+	}
+	json_decref(all);
+}
+END_TEST
+
+START_TEST(formats_round_to_nearest_even)
+{
+	json_t *all = expected(), *codes = json_object_get(all, "codes"), *list;
+	const char *name;
+	ck_assert_uint_eq(json_object_size(codes), 4);
+	json_object_foreach(codes, name, list)
+	{
+		struct fill_format f = fill_format_of((enum assay_dtype)registry_dtype(name));
+		for (size_t i = 0; i < json_array_size(list); i++) {
+			double x = fill_double_of(hex(json_array_get(json_array_get(list, i), 0)));
+			uint64_t want = hex(json_array_get(json_array_get(list, i), 1));
+			ck_assert_msg(fill_encode(x, f) == want, "%s of %.17g: %x, want %llx", name, x,
+				      fill_encode(x, f), (unsigned long long)want);
+		}
+		/* every code that is a number comes back as itself */
+		for (uint32_t u = 0; u < 1u << (1 + f.exponent_bits + f.mantissa_bits); u++) {
+			double v = fill_decode(u, f);
+			if (isfinite(v))
+				ck_assert_uint_eq(fill_encode(v, f), u);
+		}
+	}
+	/* f32 against the hardware's conversion */
+	struct fill_format f = fill_format_of(ASSAY_F32);
+	for (uint64_t i = 0; i < 200000; i++) {
+		uint64_t r = fill_mix(i);
+		/* exponents around f32's, denormals and overflow among them */
+		double x = fill_double_of((r & 0x800FFFFFFFFFFFFFull) |
+					  (uint64_t)(1023 - 160 + (int)(r >> 52 & 255) * 320 / 255) << 52);
+		if (i % 3 == 0)
+			x = fill_double_of(fill_bits_of(x) & ~0x0FFFFFFFull); /* ties */
+		ck_assert_uint_eq(fill_encode(x, f), fill_bits_of_float((float)x));
+	}
+	json_decref(all);
+}
+END_TEST
+
+START_TEST(normal_is_the_quantile)
+{
+	json_t *all = expected(), *o = json_object_get(all, "normal"), *want = json_object_get(o, "want");
+	struct fill_job j = plain_job(FILL_NORMAL, ASSAY_F64, 0, 0);
+	double v[200];
+	j.key = hex(json_object_get(o, "key"));
+	j.shape = (struct assay_shape){.rank = 1, .dim = {200}};
+	must_fill(v, &j);
+	for (size_t i = 0; i < 200; i++) {
+		double w = json_number_value(json_array_get(want, i));
+		ck_assert_msg(fabs(v[i] - w) <= 4e-15 * fabs(w), "%zu: %.17g, want %.17g", i, v[i], w);
+	}
+	json_decref(all);
+	/* the ends of the tails are finite, and lie apart */
+	ck_assert_double_lt(fill_normal(0), -8.2);
+	ck_assert_double_gt(fill_normal(0), -8.3);
+	ck_assert(fill_normal(~0ull) == -fill_normal(0));
+	ck_assert(fill_normal(1ull << 63) == -fill_normal((1ull << 63) - 1));
+}
+END_TEST
+
+START_TEST(log_and_exp_are_near_the_library)
+{
+	for (uint64_t i = 1; i < 100000; i++) {
+		double x = fill_double_of((fill_mix(i) & 0xFFFFFFFFFFFFFull) | (uint64_t)(1023 - 60 + i % 120) << 52);
+		ck_assert_double_le(fabs(fill_log(x) - log(x)), 4e-16 * fabs(log(x)) + 1e-17);
+		double y = fill_unit(fill_mix(i)) * 1200 - 600;
+		ck_assert_double_le(fabs(fill_exp(y) / exp(y) - 1), 3e-13);
+	}
+}
+END_TEST
+
+START_TEST(digest_as_defined)
+{
+	json_t *all = expected(), *list = json_object_get(all, "digests");
+	size_t n = 200003;
+	unsigned char *p = malloc(n);
+	for (size_t i = 0; i < n; i++)
+		p[i] = (unsigned char)(i * 131 + i / 251);
+	ck_assert_uint_gt(json_array_size(list), 8);
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		json_t *d = json_array_get(list, i);
+		ck_assert_uint_eq(fill_digest(p, (size_t)json_integer_value(json_array_get(d, 0))),
+				  hex(json_array_get(d, 1)));
+	}
+	json_decref(all);
+	/* one bit anywhere, and two blocks exchanged */
+	uint64_t was = fill_digest(p, n);
+	for (size_t i = 0; i < n; i += 9973) {
+		p[i] ^= 16;
+		ck_assert_uint_ne(fill_digest(p, n), was);
+		p[i] ^= 16;
+	}
+	unsigned char *q = malloc(n);
+	memcpy(q, p + 65536, 65536);
+	memcpy(q + 65536, p, 65536);
+	memcpy(q + 131072, p + 131072, n - 131072);
+	ck_assert_uint_ne(fill_digest(q, n), was);
+	free(p);
+	free(q);
+}
+END_TEST
+
+/* Kinds that can be run over a plain job, with an element type that takes them. */
+static const struct {
+	enum fill_kind kind;
+	enum assay_dtype t;
+} runnable[] = {
+	{FILL_UNIFORM, ASSAY_F32},        {FILL_UNIFORM, ASSAY_BF16},
+	{FILL_UNIFORM, ASSAY_I16},        {FILL_NORMAL, ASSAY_F32},
+	{FILL_NORMAL, ASSAY_F16},         {FILL_BYTES, ASSAY_I8},
+	{FILL_CONSTANT, ASSAY_F32},       {FILL_ZIPF, ASSAY_I32},
+	{FILL_K_HOT, ASSAY_F32},          {FILL_PERMUTATION, ASSAY_U16},
+	{FILL_INDICES, ASSAY_I64},        {FILL_PATTERN, ASSAY_F16},
+	{FILL_SEED_LCG64_F32, ASSAY_F32}, {FILL_SEED_LCG64_INDEX, ASSAY_I32},
+	{FILL_SEED_LCG32_WIDE, ASSAY_I8}, {FILL_SEED_LCG32_MID, ASSAY_E4M3},
+};
+enum { N_RUNNABLE = sizeof runnable / sizeof runnable[0] };
+
+static struct fill_job runnable_job(int i, int64_t rows, int64_t last)
+{
+	struct fill_job j = plain_job(runnable[i].kind, runnable[i].t, rows, last);
+	if (j.spec.kind == FILL_UNIFORM && j.dtype == ASSAY_I16)
+		j.spec.range[0] = -300;
+	j.spec.exponent = 1.2;
+	j.spec.k = 3;
+	j.spec.value = 1;
+	j.spec.base = 0.25;
+	j.spec.step = 0.125;
+	j.spec.modulus = 7;
+	return j;
+}
+
+START_TEST(threads_do_not_matter)
+{
+	int before = omp_get_max_threads();
+	size_t bytes = 300 * 300 * 8;
+	unsigned char *p = malloc(bytes);
+	for (int i = 0; i < N_RUNNABLE; i++) {
+		struct fill_job j = runnable_job(i, 300, 300);
+		uint64_t first = 0;
+		for (int threads = 1; threads <= 5; threads += 2) {
+			omp_set_num_threads(threads);
+			memset(p, threads, bytes);
+			must_fill(p, &j);
+			uint64_t d = fill_digest(p, 300 * 300 * assay_dtype_bytes(j.dtype));
+			if (threads == 1)
+				first = d;
+			ck_assert_msg(d == first, "%s with %d threads", fill_kind_name(j.spec.kind), threads);
+		}
+	}
+	omp_set_num_threads(before);
+	free(p);
+}
+END_TEST
+
+START_TEST(shape_does_not_matter)
+{
+	/* A wider t shares the rows; the seed documents' generators do not have that property, and k_hot and permutations depend on
+	 * the last dimension only. */
+	for (int i = 0; i < N_RUNNABLE; i++) {
+		if (fill_is_lcg(runnable[i].kind))
+			continue;
+		struct fill_job a = runnable_job(i, 2, 40), b = runnable_job(i, 9, 40);
+		unsigned char p[2 * 40 * 8], q[9 * 40 * 8];
+		must_fill(p, &a);
+		must_fill(q, &b);
+		ck_assert_mem_eq(p, q, 2 * 40 * assay_dtype_bytes(a.dtype));
+		/* and rows differ, where the fill is random */
+		if (a.spec.kind != FILL_CONSTANT && a.spec.kind != FILL_PATTERN)
+			ck_assert_mem_ne(p, p + 40 * assay_dtype_bytes(a.dtype), 40 * assay_dtype_bytes(a.dtype));
+	}
+	/* a longer last dimension keeps its beginning */
+	struct fill_job a = plain_job(FILL_UNIFORM, ASSAY_F32, 3, 10), b = plain_job(FILL_UNIFORM, ASSAY_F32, 3, 11);
+	float p[3][10], q[3][11];
+	must_fill(p, &a);
+	must_fill(q, &b);
+	for (int r = 0; r < 3; r++)
+		ck_assert_mem_eq(p[r], q[r], sizeof p[r]);
+}
+END_TEST
+
+START_TEST(strides_leave_gaps)
+{
+	struct fill_job j = plain_job(FILL_NORMAL, ASSAY_F32, 3, 4), dense = j;
+	float p[40], d[12];
+	j.shape.stride[0] = 11;
+	j.shape.stride[1] = 2;
+	for (int i = 0; i < 40; i++)
+		p[i] = 99;
+	must_fill(p, &j);
+	must_fill(d, &dense);
+	for (int i = 0; i < 40; i++) {
+		int r = i / 11, c = i % 11;
+		bool element = r < 3 && c % 2 == 0 && c < 8;
+		ck_assert_msg(p[i] == (element ? d[r * 4 + c / 2] : 99), "element %d", i);
+	}
+}
+END_TEST
+
+/* A Q8_0 weight block as the seed document packs it: an f16 scale and 32 bytes. */
+START_TEST(records_as_the_seed_packs_them)
+{
+	enum { ROWS = 5, BLOCKS = 3 };
+	unsigned char buf[ROWS * BLOCKS * 34], flat[ROWS * BLOCKS * 32];
+	struct fill_job d = {.spec = {.kind = FILL_PATTERN, .base = 0.01, .step = 0.003, .modulus = 7},
+			     .dtype = ASSAY_F16,
+			     .shape = {.rank = 2, .dim = {ROWS, BLOCKS}},
+			     .record_bytes = 34,
+			     .field_count = 1};
+	struct fill_job q = {.spec = {.kind = FILL_SEED_LCG32_WIDE},
+			     .dtype = ASSAY_I8,
+			     .shape = d.shape,
+			     .record_bytes = 34,
+			     .field_offset = 2,
+			     .field_count = 32,
+			     .lcg_seed = 0x12345678};
+	struct fill_job f = {.spec = q.spec,
+			     .dtype = ASSAY_I8,
+			     .shape = {.rank = 1, .dim = {sizeof flat}},
+			     .lcg_seed = 0x12345678};
+	memset(buf, 0xEE, sizeof buf);
+	must_fill(buf, &q);
+	for (int i = 0; i < ROWS * BLOCKS; i++)
+		ck_assert(buf[34 * i] == 0xEE && buf[34 * i + 1] == 0xEE);
+	must_fill(buf, &d);
+	must_fill(flat, &f);
+	for (int r = 0; r < ROWS; r++)
+		for (int b = 0; b < BLOCKS; b++) {
+			const unsigned char *block = buf + 34 * (r * BLOCKS + b);
+			uint16_t scale;
+			memcpy(&scale, block, 2);
+			/* 0x211f is 0.01 in binary16, 0x2766 0.0289 … : within half a step of the formula */
+			double want = 0.01 + (r + b) % 7 * 0.003;
+			ck_assert_double_le(fabs(fill_element(&scale, ASSAY_F16, 0) / want - 1), 1.0 / 2048);
+			ck_assert_mem_eq(block + 2, flat + 32 * (r * BLOCKS + b), 32);
+		}
+}
+END_TEST
+
+START_TEST(uniform_never_reaches_its_end)
+{
+	static const enum assay_dtype t[] = {ASSAY_F32, ASSAY_F16, ASSAY_BF16, ASSAY_E4M3, ASSAY_E5M2};
+	static unsigned char p[4 * 100000];
+	for (size_t i = 0; i < 5; i++) {
+		struct fill_job j = plain_job(FILL_UNIFORM, t[i], 10, 10000);
+		j.spec.range[0] = 0.3;
+		j.spec.range[1] = 1;
+		must_fill(p, &j);
+		double greatest = 0;
+		for (int64_t k = 0; k < 100000; k++) {
+			double v = fill_element(p, t[i], k);
+			ck_assert(v >= 0.3 && v < 1);
+			greatest = v > greatest ? v : greatest;
+		}
+		ck_assert_double_gt(greatest, 0.8);
+	}
+}
+END_TEST
+
+START_TEST(permutations_are_permutations)
+{
+	for (uint64_t n = 1; n < 300; n++) {
+		bool seen[300] = {false};
+		struct fill_perm p = fill_perm_make(n);
+		for (uint64_t i = 0; i < n; i++) {
+			uint64_t v = fill_permute(&p, fill_mix(n), i);
+			ck_assert(v < n && !seen[v]);
+			seen[v] = true;
+		}
+	}
+	/* over many keys each element lands everywhere alike: 7 degrees of freedom a place, chi2 below 40 */
+	struct fill_perm p = fill_perm_make(8);
+	for (uint64_t i = 0; i < 8; i++) {
+		int count[8] = {0};
+		double chi2 = 0;
+		for (uint64_t k = 0; k < 80000; k++)
+			count[fill_permute(&p, fill_mix(k), i)]++;
+		for (int v = 0; v < 8; v++)
+			chi2 += (count[v] - 10000.0) * (count[v] - 10000.0) / 10000.0;
+		ck_assert_double_lt(chi2, 40);
+	}
+}
+END_TEST
+
+START_TEST(indices_without_repeats_do_not_repeat)
+{
+	struct fill_job j = plain_job(FILL_INDICES, ASSAY_I32, 5, 700);
+	static int32_t v[5][700];
+	j.spec.repeats = false;
+	must_fill(v, &j);
+	for (int r = 0; r < 5; r++) {
+		bool seen[1000] = {false};
+		for (int i = 0; i < 700; i++) {
+			ck_assert(v[r][i] >= 0 && v[r][i] < 1000 && !seen[v[r][i]]);
+			seen[v[r][i]] = true;
+		}
+	}
+	/* with repeats some must occur: 700 of 1000 without one has probability below 1e-100 */
+	struct fill_audit a;
+	j.spec.repeats = true;
+	j.shape.dim[0] = 1;
+	must_fill(v, &j);
+	ck_assert(fill_audit_host(v, &j, 0, &a, NULL));
+	ck_assert_int_lt(a.distinct, 600);
+	ck_assert_int_gt(a.distinct, 400);
+}
+END_TEST
+
+START_TEST(k_hot_has_k)
+{
+	struct fill_job j = plain_job(FILL_K_HOT, ASSAY_F32, 50, 37);
+	static float v[50][37];
+	j.spec.k = 6;
+	j.spec.value = 0.5;
+	must_fill(v, &j);
+	for (int r = 0; r < 50; r++) {
+		int hot = 0;
+		for (int i = 0; i < 37; i++) {
+			ck_assert(v[r][i] == 0 || v[r][i] == 0.5f);
+			hot += v[r][i] != 0;
+		}
+		ck_assert_int_eq(hot, 6);
+	}
+}
+END_TEST
+
+START_TEST(zipf_has_its_law)
+{
+	static const double exponents[] = {0.5, 1.0, 1.2, 2.5};
+	enum { N = 200000, BOUND = 50 };
+	static int32_t v[N];
+	for (size_t e = 0; e < 4; e++) {
+		struct fill_job j = plain_job(FILL_ZIPF, ASSAY_I32, 20, N / 20);
+		struct fill_gen g;
+		int count[BOUND] = {0};
+		double total = 0, chi2 = 0;
+		j.spec.exponent = exponents[e];
+		j.shape.index_bound = BOUND;
+		must_fill(v, &j);
+		ck_assert(fill_gen_make(&j, &g, NULL));
+		for (int i = 0; i < N; i++) {
+			ck_assert(v[i] >= 0 && v[i] < BOUND);
+			count[v[i]]++;
+		}
+		for (int k = 0; k < BOUND; k++)
+			total += pow(k + 1, -exponents[e]);
+		for (int k = 0; k < BOUND; k++) {
+			double want = N * pow(k + 1, -exponents[e]) / total;
+			int got = count[fill_permute(&g.perm, g.scatter_key, (uint64_t)k)];
+			chi2 += (got - want) * (got - want) / want;
+		}
+		/* 49 degrees of freedom: above 110 once in a million */
+		ck_assert_msg(chi2 < 110, "exponent %g: chi2 %g", exponents[e], chi2);
+	}
+}
+END_TEST
+
+START_TEST(audit_counts)
+{
+	float v[] = {1, -2, NAN, INFINITY, -INFINITY, 0.0f, -0.0f, 1e-40f, -1e-40f, 3.5f};
+	struct fill_job j = {.spec = {.kind = FILL_UNIFORM, .range = {-1, 1}},
+			     .dtype = ASSAY_F32,
+			     .shape = {.rank = 1, .dim = {10}}};
+	struct fill_audit a;
+	ck_assert(fill_audit_host(v, &j, 1u << ASSAY_F32, &a, NULL));
+	ck_assert_int_eq(a.n_readings, 1);
+	const struct fill_reading *r = &a.reading[0];
+	ck_assert_int_eq(r->n, 10);
+	ck_assert_int_eq(r->nan, 1);
+	ck_assert_int_eq(r->inf, 2);
+	ck_assert_int_eq(r->denormal, 2);
+	ck_assert_int_eq(r->zero, 2);
+	ck_assert_int_eq(r->negative, 3);
+	ck_assert_int_eq(r->positive, 4);
+	ck_assert_double_eq(r->min, -2);
+	ck_assert_double_eq(r->max, 3.5);
+	ck_assert_int_eq(a.distinct, -1);
+
+	/* the same numbers, wider and through the general loop */
+	double w[10];
+	for (int i = 0; i < 10; i++)
+		w[i] = (double)v[i];
+	w[7] = 1e-310;
+	w[8] = -1e-310;
+	struct fill_reading was = *r;
+	j.dtype = ASSAY_F64;
+	ck_assert(fill_audit_host(w, &j, 0, &a, NULL));
+	was.as = ASSAY_F64;
+	ck_assert_int_eq(a.reading[0].nan, was.nan);
+	ck_assert_int_eq(a.reading[0].denormal, was.denormal);
+	ck_assert_int_eq(a.reading[0].negative, was.negative);
+	ck_assert_int_eq(a.reading[0].positive, was.positive);
+	ck_assert_double_eq(a.reading[0].max, was.max);
+
+	/* bytes in two readings: 0xFF is -1, and a NaN; 0x80 is -128, and minus zero; 0x01 is 1, and denormal */
+	unsigned char b[] = {0xFF, 0x80, 0x01, 0x7E, 0x30};
+	j.dtype = ASSAY_I8;
+	j.shape.dim[0] = 5;
+	ck_assert(fill_audit_host(b, &j, 1u << ASSAY_E4M3, &a, NULL));
+	ck_assert_int_eq(a.n_readings, 2);
+	ck_assert_int_eq(a.reading[0].negative, 2);
+	ck_assert_double_eq(a.reading[0].min, -128);
+	ck_assert_double_eq(a.reading[0].max, 126);
+	ck_assert_int_eq(a.reading[1].as, ASSAY_E4M3);
+	ck_assert_int_eq(a.reading[1].nan, 1);
+	ck_assert_int_eq(a.reading[1].zero, 1);
+	ck_assert_int_eq(a.reading[1].denormal, 1);
+	ck_assert_double_eq(a.reading[1].max, 448);
+
+	/* parts of a large tensor are merged */
+	static unsigned char large[1 << 20];
+	memset(large, 0x7F, sizeof large);
+	j.shape.dim[0] = sizeof large;
+	ck_assert(fill_audit_host(large, &j, 1u << ASSAY_E4M3, &a, NULL));
+	ck_assert_int_eq(a.reading[1].nan, sizeof large);
+	ck_assert(isnan(a.reading[1].min));
+}
+END_TEST
+
+START_TEST(audit_of_row_numbers)
+{
+	int32_t v[] = {0, 5, 5, 9, -1, 10, 3};
+	struct fill_job j = {.spec = {.kind = FILL_INDICES},
+			     .dtype = ASSAY_I32,
+			     .shape = {.rank = 1, .dim = {7}, .index_bound = 10}};
+	struct fill_audit a;
+	char buf[256];
+	ck_assert(fill_audit_host(v, &j, 0, &a, NULL));
+	ck_assert_int_eq(a.distinct, 4);
+	ck_assert_int_eq(a.out_of_bound, 2);
+	ck_assert_str_eq(fill_broken_promise(NULL, &a, "idx", buf, sizeof buf),
+			 "row numbers: 2 of 7 elements of idx are outside their bound (-1 to 10)");
+	v[4] = v[5] = 0;
+	ck_assert(fill_audit_host(v, &j, 0, &a, NULL));
+	ck_assert_int_eq(a.distinct, 4);
+	ck_assert_ptr_null(fill_broken_promise(NULL, &a, "idx", buf, sizeof buf));
+}
+END_TEST
+
+/* The three things in the seeds that are not what they say, and the forms that are. */
+START_TEST(promises_catch_the_seeds)
+{
+	enum { N = 100000 };
+	static unsigned char v[4 * N];
+	char buf[256];
+	struct fill_audit a;
+	struct promise both = {.finite_as = 1u << ASSAY_I8 | 1u << ASSAY_E4M3};
+	struct fill_job j = plain_job(FILL_SEED_LCG32_WIDE, ASSAY_I8, 1, N);
+	j.shape.index_bound = 0;
+	j.lcg_seed = 0x12345678;
+	must_fill(v, &j);
+	ck_assert(fill_audit_host(v, &j, both.finite_as, &a, NULL));
+	const char *broken = fill_broken_promise(&both, &a, "w.qs", buf, sizeof buf);
+	ck_assert_ptr_nonnull(broken);
+	ck_assert_msg(strncmp(broken, "NaN: ", 5) == 0 && strstr(broken, "w.qs read as e4m3"), "%s", broken);
+
+	j = plain_job(FILL_BYTES, ASSAY_I8, 1, N);
+	j.shape.index_bound = 0;
+	must_fill(v, &j);
+	ck_assert(fill_audit_host(v, &j, both.finite_as, &a, NULL));
+	ck_assert_ptr_null(fill_broken_promise(&both, &a, "w.qs", buf, sizeof buf));
+	ck_assert_int_gt(a.reading[1].denormal, 0);
+	both.no_denormals_as = 1u << ASSAY_E4M3;
+	ck_assert_ptr_nonnull(fill_broken_promise(&both, &a, "w.qs", buf, sizeof buf));
+
+	struct promise sign = {.sign = PROMISE_BOTH, .has_range = true, .range = {-1, 1}};
+	j = plain_job(FILL_SEED_LCG64_F32, ASSAY_F32, 1, N);
+	must_fill(v, &j);
+	ck_assert(fill_audit_host(v, &j, 0, &a, NULL));
+	ck_assert_int_eq(a.reading[0].positive, 0);
+	broken = fill_broken_promise(&sign, &a, "q", buf, sizeof buf);
+	ck_assert_msg(broken && strncmp(broken, "sign: both promised", 19) == 0, "%s", broken ? broken : "kept");
+	j.spec.kind = FILL_UNIFORM;
+	must_fill(v, &j);
+	ck_assert(fill_audit_host(v, &j, 0, &a, NULL));
+	ck_assert_ptr_null(fill_broken_promise(&sign, &a, "q", buf, sizeof buf));
+	sign.range[1] = 0.5;
+	ck_assert_ptr_nonnull(fill_broken_promise(&sign, &a, "q", buf, sizeof buf));
+	sign = (struct promise){.sign = PROMISE_POSITIVE};
+	ck_assert_ptr_nonnull(fill_broken_promise(&sign, &a, "q", buf, sizeof buf));
+	/* NaN is in no range */
+	float nan[2] = {0, NAN};
+	struct promise range = {.has_range = true, .range = {-1, 1}};
+	j.shape = (struct assay_shape){.rank = 1, .dim = {2}};
+	ck_assert(fill_audit_host(nan, &j, 0, &a, NULL));
+	ck_assert_ptr_nonnull(fill_broken_promise(&range, &a, "q", buf, sizeof buf));
+	json_t *o = fill_audit_to_json(&a);
+	ck_assert_int_eq(json_integer_value(json_object_get(json_array_get(json_object_get(o, "readings"), 0), "nan")),
+			 1);
+	ck_assert(json_is_null(json_object_get(o, "distinct")));
+	json_decref(o);
+}
+END_TEST
+
+/* ---- resolve -------------------------------------------------------------------------------------------------------- */
+
+static const struct assay_field block_fields[] = {
+	{"d", ASSAY_F16, 0, 1, ASSAY_SCALE, {0.01, 0.03}},
+	{"qs", ASSAY_I8, 2, 32, ASSAY_DATA, {0, 0}},
+};
+static const struct assay_tensor tensors[] = {
+	{.name = "q", .role = ASSAY_IN, .dtype = ASSAY_F32, .dims = "t r"},
+	{.name = "idx", .role = ASSAY_IN, .dtype = ASSAY_I32, .use = ASSAY_INDEX, .dims = "t k"},
+	{.name = "w",
+	 .role = ASSAY_IN,
+	 .dtype = ASSAY_RECORD,
+	 .dims = "t b",
+	 .fields = block_fields,
+	 .n_fields = 2,
+	 .record_bytes = 34},
+	{.name = "out", .role = ASSAY_OUT, .dtype = ASSAY_F32, .dims = "t r"},
+};
+static const struct assay_param params[] = {{.name = "t", .type = ASSAY_INT}, {.name = "kv", .type = ASSAY_INT}};
+
+static int kernel_shape(const struct assay_point *pt, int t, struct assay_shape *s)
+{
+	*s = (struct assay_shape){.rank = 2, .dim = {pt->v[0].i, 16}, .index_bound = t == 1 ? pt->v[1].i : 0};
+	return 0;
+}
+
+static const struct assay_kernel kernel = {
+	.abi = ASSAY_ABI,
+	.name = "test.kernel",
+	.params = params,
+	.n_params = 2,
+	.tensors = tensors,
+	.n_tensors = 4,
+	.shape = kernel_shape,
+};
+
+START_TEST(resolve_by_use_and_rule)
+{
+	struct assay_point pt = {.v = {{.i = 4}, {.i = 2048}}};
+	struct fill_job j[ASSAY_MAX_FIELDS], again[ASSAY_MAX_FIELDS];
+	struct fill_rule rules[] = {
+		{.spec = {.kind = FILL_NORMAL, .sd = 1}},
+		{.tensor = "w", .field = "qs", .spec = {.kind = FILL_BYTES, .magnitude = {0, 126}}},
+		{.tensor = "idx", .spec = {.kind = FILL_ZIPF, .exponent = 1.1}},
+	};
+	struct distribution d = {.name = "x", .rules = rules, .n_rules = 2};
+	struct err e = {0};
+	ck_assert_msg(fill_resolve(&kernel, 0, &pt, &d, 1, 0, j, &e) == 1, "%s", e.text);
+	ck_assert_int_eq(j[0].spec.kind, FILL_NORMAL);
+	ck_assert_uint_eq(j[0].key, fill_key(1, "test.kernel", "q", NULL, 0));
+	ck_assert_int_eq(fill_resolve(&kernel, 0, &pt, &d, 1, 1, again, &e), 1);
+	ck_assert_uint_ne(j[0].key, again[0].key);
+	ck_assert_int_eq(fill_resolve(&kernel, 1, &pt, &d, 1, 0, j, &e), 1);
+	ck_assert_int_eq(j[0].spec.kind, FILL_INDICES);
+	ck_assert(j[0].spec.repeats);
+	ck_assert_int_eq(j[0].shape.index_bound, 2048);
+	ck_assert_msg(fill_resolve(&kernel, 2, &pt, &d, 1, 0, j, &e) == 2, "%s", e.text);
+	ck_assert_int_eq(j[0].spec.kind, FILL_UNIFORM);
+	ck_assert_double_eq(j[0].spec.range[1], 0.03);
+	ck_assert_int_eq(j[1].spec.kind, FILL_BYTES);
+	ck_assert_int_eq(j[1].field_offset, 2);
+	ck_assert_int_eq(fill_resolve(&kernel, 3, &pt, &d, 1, 0, j, &e), 0);
+	d.n_rules = 3;
+	ck_assert_int_eq(fill_resolve(&kernel, 1, &pt, &d, 1, 0, j, &e), 1);
+	ck_assert_int_eq(j[0].spec.kind, FILL_ZIPF);
+	/* the rule for all data does not fit bytes */
+	d.n_rules = 1;
+	ck_assert_int_eq(fill_resolve(&kernel, 2, &pt, &d, 1, 0, j, &e), -1);
+	ck_assert_str_eq(e.text, "test.kernel.w.qs: fill 'normal' wants a floating-point type, this is s8");
+}
+END_TEST
+
+START_TEST(resolve_seeds_of_the_documents)
+{
+	struct assay_point pt = {.v = {{.i = 4}, {.i = 2048}}};
+	struct fill_job j[ASSAY_MAX_FIELDS];
+	struct fill_rule rules[] = {
+		{.spec = {.kind = FILL_SEED_LCG64_F32, .has_seed = true, .seed = 0xB2000006, .seed_xor = {"t", "kv"}}},
+	};
+	struct distribution d = {.name = "x", .rules = rules, .n_rules = 1};
+	struct err e = {0};
+	ck_assert_int_eq(fill_resolve(&kernel, 0, &pt, &d, 1, 0, j, &e), 1);
+	ck_assert_uint_eq(j[0].lcg_seed, (0xB2000006ull ^ 4 ^ 2048) | 1);
+	ck_assert_int_eq(fill_resolve(&kernel, 0, &pt, &d, 1, 1, j, &e), 1);
+	ck_assert_uint_ne(j[0].lcg_seed, (0xB2000006ull ^ 4 ^ 2048) | 1);
+	rules[0].spec.seed_xor[1] = "kw";
+	ck_assert_int_eq(fill_resolve(&kernel, 0, &pt, &d, 1, 0, j, &e), -1);
+	ck_assert_str_eq(e.text, "test.kernel.q: seed_xor names 'kw', which is no parameter of test.kernel");
+}
+END_TEST
+
+START_TEST(misfits_are_refused)
+{
+	struct {
+		struct fill_job j;
+		const char *says;
+	} bad[] = {
+		{plain_job(FILL_ZIPF, ASSAY_F32, 2, 8), "wants integers, this is f32"},
+		{plain_job(FILL_NORMAL, ASSAY_I32, 2, 8), "wants a floating-point type"},
+		{plain_job(FILL_SEED_LCG32_WIDE, ASSAY_F16, 2, 8), "one-byte elements"},
+		{plain_job(FILL_INDICES, ASSAY_U8, 2, 8), "u8 holds 0 to 255"},
+		{plain_job(FILL_INDICES, ASSAY_I32, 2, 1001), "cannot differ"},
+		{plain_job(FILL_K_HOT, ASSAY_F32, 2, 8), "k is 9"},
+		{plain_job(FILL_UNIFORM, ASSAY_E4M3, 2, 8), "e4m3 holds"},
+		{plain_job(FILL_UNIFORM, ASSAY_F32, 2, 8), "LOW below HIGH"},
+		{plain_job(FILL_UNIFORM, ASSAY_BF16, 2, 8), "no number"},
+		{plain_job(FILL_BYTES, ASSAY_I8, 2, 8), "0 to 127"},
+		{plain_job(FILL_CONSTANT, ASSAY_I8, 2, 8), "not a whole number"},
+		{plain_job(FILL_PATTERN, ASSAY_F32, 2, 8), "modulus"},
+		{plain_job(FILL_NPY, ASSAY_F32, 2, 8), "file: PATH"},
+		{plain_job(FILL_PERMUTATION, ASSAY_I8, 2, 200), "s8 holds"},
+	};
+	bad[0].j.spec.exponent = 1;
+	bad[4].j.spec.repeats = false;
+	bad[5].j.spec.k = 9;
+	bad[6].j.spec.range[1] = 500;
+	bad[7].j.spec.range[1] = -1;
+	bad[8].j.spec.range[0] = 1.0001;
+	bad[8].j.spec.range[1] = 1.0002;
+	bad[9].j.spec.magnitude[1] = 128;
+	bad[10].j.spec.value = 0.5;
+	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+		struct err e = {0};
+		unsigned char p[8192];
+		ck_assert_msg(!fill_host(p, &bad[i].j, &e), "%zu was accepted", i);
+		ck_assert_msg(strstr(e.text, bad[i].says) != NULL, "%zu says '%s', not '%s'", i, e.text, bad[i].says);
+	}
+}
+END_TEST
+
+START_TEST(empty_tensors_are_fine)
+{
+	for (int i = 0; i < N_RUNNABLE; i++) {
+		struct fill_job j = runnable_job(i, 3, 0);
+		struct fill_audit a;
+		j.shape.index_bound = 0;
+		must_fill(NULL, &j);
+		ck_assert(fill_audit_host(NULL, &j, 0, &a, NULL));
+		ck_assert_int_eq(a.reading[0].n, 0);
+	}
+	struct fill_job scalar = plain_job(FILL_CONSTANT, ASSAY_F64, 0, 0);
+	double v = 0;
+	scalar.shape = (struct assay_shape){.rank = 0};
+	scalar.spec.value = 2.25;
+	must_fill(&v, &scalar);
+	ck_assert_double_eq(v, 2.25);
+}
+END_TEST
+
+START_TEST(kinds_have_names)
+{
+	for (int k = FILL_DEFAULT; k <= FILL_SEED_LCG32_MID; k++)
+		ck_assert_int_eq(fill_kind_of(fill_kind_name((enum fill_kind)k)), k);
+	ck_assert_int_eq(fill_kind_of("unifrom"), -1);
+}
+END_TEST
+
+START_TEST(draws_below_a_bound_are_fair)
+{
+	/* a bound just above 2^63 would favour the lower half two to one without the second draw */
+	uint64_t bound = (1ull << 63) + (1ull << 62);
+	int low = 0;
+	for (uint64_t i = 0; i < 30000; i++) {
+		uint64_t v = fill_below(fill_mix(i), bound);
+		ck_assert(v < bound);
+		low += v < bound / 3;
+	}
+	ck_assert_int_lt(abs(low - 10000), 400);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("fill");
+	TCase *c = tcase_create("fill");
+	tcase_set_timeout(c, 60);
+	tcase_add_test(c, keys_as_defined);
+	tcase_add_test(c, values_as_defined);
+	tcase_add_test(c, formats_round_to_nearest_even);
+	tcase_add_test(c, normal_is_the_quantile);
+	tcase_add_test(c, log_and_exp_are_near_the_library);
+	tcase_add_test(c, digest_as_defined);
+	tcase_add_test(c, threads_do_not_matter);
+	tcase_add_test(c, shape_does_not_matter);
+	tcase_add_test(c, strides_leave_gaps);
+	tcase_add_test(c, records_as_the_seed_packs_them);
+	tcase_add_test(c, uniform_never_reaches_its_end);
+	tcase_add_test(c, permutations_are_permutations);
+	tcase_add_test(c, indices_without_repeats_do_not_repeat);
+	tcase_add_test(c, k_hot_has_k);
+	tcase_add_test(c, zipf_has_its_law);
+	tcase_add_test(c, audit_counts);
+	tcase_add_test(c, audit_of_row_numbers);
+	tcase_add_test(c, promises_catch_the_seeds);
+	tcase_add_test(c, resolve_by_use_and_rule);
+	tcase_add_test(c, resolve_seeds_of_the_documents);
+	tcase_add_test(c, misfits_are_refused);
+	tcase_add_test(c, empty_tensors_are_fine);
+	tcase_add_test(c, kinds_have_names);
+	tcase_add_test(c, draws_below_a_bound_are_fair);
+	suite_add_tcase(s, c);
+	SRunner *r = srunner_create(s);
+	srunner_run_all(r, CK_NORMAL);
+	int failed = srunner_ntests_failed(r);
+	srunner_free(r);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
