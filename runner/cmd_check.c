@@ -1,0 +1,159 @@
+/* assay check: every error of a suite, none of it run. */
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cmd.h"
+#include "plan.h"
+#include "registry.h"
+#include "suite.h"
+#include "verdict.h"
+
+/* Cells, and the errors that only the plan can see (rules that fit equally). Serving tables are chosen by a device, which a check does
+ * not ask for: their rows were looked at as the suite was loaded, so the plan is made without them. -1: errors. */
+static int64_t count_cells(const struct suite *s, const struct registry *r, struct diags *d, struct err *err)
+{
+	struct suite_case *cases = calloc((size_t)s->n_cases + 1, sizeof *cases);
+	struct suite copy = *s;
+	struct plan_target target = {.backend = ASSAY_HOST, .device = "", .host = ""};
+	struct plan_filter all = {0};
+	int64_t n = -1;
+	if (!cases)
+		return err_set(err, "out of memory") - 1;
+	memcpy(cases, s->cases, (size_t)s->n_cases * sizeof *cases);
+	for (int i = 0; i < s->n_cases; i++)
+		cases[i].checks.on &= ~(1u << CHECK_REGRESSION);
+	copy.cases = cases;
+	struct plan *p = plan_build(&copy, r, &target, &all, d, err);
+	if (p)
+		n = plan_count(p);
+	plan_destroy(p);
+	free(cases);
+	return n;
+}
+
+static int count_kernels(const struct suite *s)
+{
+	int n = 0;
+	for (int c = 0; c < s->n_cases; c++)
+		for (int k = 0; k < s->cases[c].n_kernels; k++) {
+			bool seen = false;
+			for (int b = 0; b < c && !seen; b++)
+				for (int j = 0; j < s->cases[b].n_kernels; j++)
+					seen |= !strcmp(s->cases[b].kernel[j], s->cases[c].kernel[k]);
+			n += !seen;
+		}
+	return n;
+}
+
+/* The outer levels on lines of their own, the rest compact. */
+static void print_json(json_t *j, int depth, FILE *f)
+{
+	bool list = json_is_array(j), open = (list || json_is_object(j)) && depth < 4;
+	if (!open || !(list ? json_array_size(j) : json_object_size(j))) {
+		char *line = verdict_line(j);
+		fputs(line ? line : "null", f);
+		free(line);
+		return;
+	}
+	const char *sep = "\n", *key;
+	json_t *v;
+	size_t i;
+	fputs(list ? "[" : "{", f);
+	if (list)
+		json_array_foreach(j, i, v)
+		{
+			fprintf(f, "%s%*s", sep, 2 * depth + 2, "");
+			print_json(v, depth + 1, f);
+			sep = ",\n";
+		}
+	else
+		json_object_foreach(j, key, v)
+		{
+			fprintf(f, "%s%*s\"%s\": ", sep, 2 * depth + 2, "", key);
+			print_json(v, depth + 1, f);
+			sep = ",\n";
+		}
+	fprintf(f, "\n%*s%s", 2 * depth, "", list ? "]" : "}");
+}
+
+/* True where the suite has no error. */
+static bool check_one(const char *path, const struct suite_options *opt, bool json)
+{
+	struct diags *d = diags_create();
+	struct err err = {""};
+	struct suite *s = suite_load(path, opt, d);
+	int64_t cells = s ? count_cells(s, opt->registry, d, &err) : -1;
+	bool good = s && cells >= 0 && !diags_errors(d);
+	diags_print(d, stderr, isatty(STDERR_FILENO) && !getenv("NO_COLOR"));
+	if (s && cells < 0 && !diags_errors(d))
+		fprintf(stderr, "%s: error: %s\n", path, err.text);
+	if (good && json) {
+		json_t *j = suite_to_json(s);
+		print_json(j, 0, stdout);
+		putchar('\n');
+		json_decref(j);
+	} else if (good) {
+		int kernels = count_kernels(s);
+		printf("%s: ok, %d case%s, %d kernel%s, %" PRId64 " cell%s\n", path, s->n_cases,
+		       s->n_cases == 1 ? "" : "s", kernels, kernels == 1 ? "" : "s", cells, cells == 1 ? "" : "s");
+	}
+	suite_destroy(s);
+	diags_destroy(d);
+	return good;
+}
+
+static int run(int argc, char **argv)
+{
+	enum { OPT_JSON = 256, OPT_SET, OPT_PLUGIN };
+	static const struct option options[] = {{"json", no_argument, NULL, OPT_JSON},
+						{"set", required_argument, NULL, OPT_SET},
+						{"plugin", required_argument, NULL, OPT_PLUGIN},
+						{0}};
+	struct registry *registry = registry_create();
+	struct suite_override *set = calloc((size_t)argc, sizeof *set);
+	struct suite_options opt = {.registry = registry, .set = set};
+	struct err err;
+	bool json = false;
+	int status = EXIT_USAGE;
+	for (int c; set && (c = getopt_long(argc, argv, "", options, NULL)) != -1;)
+		switch (c) {
+		case OPT_JSON: json = true; break;
+		case OPT_SET: set[opt.n_set++].text = optarg; break;
+		case OPT_PLUGIN:
+			if (!registry_load_plugin(registry, optarg, NULL, &err)) {
+				fprintf(stderr, "assay check: %s\n", err.text);
+				goto out;
+			}
+			break;
+		default: fputs("try 'assay check --help'\n", stderr); goto out;
+		}
+	if (optind == argc) {
+		fputs("assay check: which suite? try 'assay check --help'\n", stderr);
+		goto out;
+	}
+	status = EXIT_PASS;
+	for (int i = optind; i < argc; i++)
+		if (!check_one(argv[i], &opt, json))
+			status = EXIT_USAGE;
+out:
+	free(set);
+	registry_destroy(registry);
+	return status;
+}
+
+const struct cmd cmd_check = {
+	.name = "check",
+	.usage = "check SUITE... [--json] [--set PATH=VALUE] [--plugin PATH]",
+	.summary = "every error of a suite, none of it run",
+	.help = "  --json             print the suite as understood: one file, all names and layers resolved\n"
+		"  --set PATH=VALUE   as for run: timing.rounds=9, or a bare axis: t_q=1,8\n"
+		"  --plugin PATH      kernels of a shared object, too\n"
+		"\n"
+		"Errors go to stderr, all of a suite at once, each with its place and a caret. Exit status 2 on any "
+		"error.\n",
+	.run = run,
+};
