@@ -138,6 +138,37 @@ static void needs(struct loader *l, const struct case_load *k, enum check_kind c
 	diag_add(l->diags, DIAG_ERROR, at, "the check '%s' lacks the key '%s'", check_names[c], key);
 }
 
+/* Every row of a table against the kernels of the case it speaks of, whether or not a device chooses the table. */
+static void table_check(struct loader *l, struct case_load *k, const struct table_choice *choice)
+{
+	const struct table *t = choice->table;
+	for (int i = 0; i < t->n_keys; i++) {
+		bool known = false;
+		for (int j = 0; j < k->c->n_kernels; j++)
+			known |= registry_param(k->kernel[j], t->key[i]) >= 0;
+		if (!known)
+			diag_add(l->diags, DIAG_ERROR, choice->mark,
+				 "the table is keyed on '%s', which no kernel of case '%s' knows", t->key[i], k->c->id);
+	}
+	for (int i = 0; i < t->n_rows; i++) {
+		const struct table_row *row = &t->row[i];
+		struct err why;
+		int64_t arg;
+		bool some = false, asked = false;
+		for (int j = 0; j < k->c->n_kernels; j++) {
+			if (row->kernel && fnmatch(row->kernel, k->kernel[j]->name, 0))
+				continue;
+			asked = true;
+			some |= !strcmp(row->arm, "shipped") || !strcmp(row->arm, k->c->shipped) ||
+				registry_arm(k->kernel[j], row->arm, &arg, &why);
+		}
+		if (asked && !some)
+			diag_add(l->diags, DIAG_ERROR, row->mark, "%s", why.text);
+		if (!asked && !strpbrk(row->kernel, "*?[") && !registry_find(l->opt->registry, row->kernel))
+			diag_add(l->diags, DIAG_ERROR, row->mark, "unknown kernel '%s'", row->kernel);
+	}
+}
+
 static void regression_check(struct loader *l, struct case_load *k)
 {
 	struct check_regression *c = &k->c->checks.regression;
@@ -265,37 +296,6 @@ static void tensor_check(struct loader *l, struct case_load *k, const struct dis
 	struct mark at = k->c->mark;
 	yaml_get(yaml_get(b->value, "tensors", NULL), text, &at);
 	grammar_unknown(l->diags, at, "input tensor", text, known, n);
-}
-
-/* Every row of a table against the kernels of the case it speaks of, whether or not a device chooses the table. */
-static void table_check(struct loader *l, struct case_load *k, const struct table_choice *choice)
-{
-	const struct table *t = choice->table;
-	for (int i = 0; i < t->n_keys; i++) {
-		bool known = false;
-		for (int j = 0; j < k->c->n_kernels; j++)
-			known |= registry_param(k->kernel[j], t->key[i]) >= 0;
-		if (!known)
-			diag_add(l->diags, DIAG_ERROR, choice->mark,
-				 "the table is keyed on '%s', which no kernel of case '%s' knows", t->key[i], k->c->id);
-	}
-	for (int i = 0; i < t->n_rows; i++) {
-		const struct table_row *row = &t->row[i];
-		struct err why;
-		int64_t arg;
-		bool some = false, asked = false;
-		for (int j = 0; j < k->c->n_kernels; j++) {
-			if (row->kernel && fnmatch(row->kernel, k->kernel[j]->name, 0))
-				continue;
-			asked = true;
-			some |= !strcmp(row->arm, "shipped") || !strcmp(row->arm, k->c->shipped) ||
-				registry_arm(k->kernel[j], row->arm, &arg, &why);
-		}
-		if (asked && !some)
-			diag_add(l->diags, DIAG_ERROR, row->mark, "%s", why.text);
-		if (!asked && !strpbrk(row->kernel, "*?[") && !registry_find(l->opt->registry, row->kernel))
-			diag_add(l->diags, DIAG_ERROR, row->mark, "unknown kernel '%s'", row->kernel);
-	}
 }
 
 void case_check(struct loader *l, struct case_load *k)
