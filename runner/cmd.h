@@ -19,6 +19,11 @@ struct cmd {
 	int (*run)(int argc, char **argv); /* argv[0] is the verb; getopt_long is reset before */
 };
 
+/* What getopt_long gave back as '?' or ':' (opterr = 0, short options begin with ':'): one error line and one hint with the nearest
+ * option on stderr. Returns EXIT_USAGE. */
+struct option;
+int cmd_refuse(const char *verb, int got, char **argv, const struct option *options);
+
 extern const struct cmd *const cmd_table[]; /* in the order of `assay --help`; NULL-terminated (cmd_table.c) */
 
 #endif

@@ -1,0 +1,50 @@
+#include "cmd.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "diag.h"
+
+int cmd_refuse(const char *verb, int got, char **argv, const struct option *options)
+{
+	const char *word = argv[optind - 1];
+	const char *names[64];
+	int n = 0;
+	for (; options[n].name && n < 64; n++)
+		names[n] = options[n].name;
+	if (got == ':') {
+		fprintf(stderr, "assay %s: %s wants a value\n", verb, word);
+		fprintf(stderr, "hint: `assay %s --help` lists the options\n", verb);
+		return EXIT_USAGE;
+	}
+	if (strncmp(word, "--", 2) != 0 && optopt > 0 && optopt < 128) {
+		fprintf(stderr, "assay %s: unknown option -%c\n", verb, optopt);
+		fprintf(stderr, "hint: `assay %s --help` lists the options\n", verb);
+		return EXIT_USAGE;
+	}
+	char name[64];
+	size_t len = strcspn(word + 2, "=");
+	snprintf(name, sizeof name, "%.*s", (int)(len < 63 ? len : 63), word + 2);
+	int exact = -1, begins = 0;
+	for (int i = 0; i < n; i++) {
+		if (strcmp(names[i], name) == 0)
+			exact = i;
+		begins += strncmp(names[i], name, len) == 0;
+	}
+	if (exact >= 0) {
+		fprintf(stderr, "assay %s: --%s takes no value\n", verb, name);
+		fprintf(stderr, "hint: `assay %s --help` lists the options\n", verb);
+		return EXIT_USAGE;
+	}
+	fprintf(stderr, "assay %s: %s option --%s\n", verb, begins > 1 ? "ambiguous" : "unknown", name);
+	const char *nearest = diag_nearest(name, names, n);
+	for (int i = 0; i < n && !nearest && len > 0; i++)
+		if (strncmp(names[i], name, len) == 0)
+			nearest = names[i];
+	if (nearest)
+		fprintf(stderr, "hint: did you mean --%s?\n", nearest);
+	else
+		fprintf(stderr, "hint: `assay %s --help` lists the options\n", verb);
+	return EXIT_USAGE;
+}

@@ -1,0 +1,631 @@
+#define _GNU_SOURCE /* asprintf */
+/* assay run: options, the suites and their plans, then run_plan for each. Everything is loaded and checked before anything runs. */
+#include "cmd.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "run.h"
+#include "text.h"
+#include "text_progress.h"
+
+extern const struct cmd cmd_run;
+
+enum { MAX_ITEMS = 256 };
+
+struct options {
+	const char *out, *backend, *device, *shard, *rerun_failed, *arm;
+	const char *filter[MAX_ITEMS];
+	struct suite_override set[MAX_ITEMS];
+	const char *plugin[MAX_ITEMS];
+	int n_filters, n_set, n_plugins;
+	uint32_t checks;
+	int processes, launches, shard_i, shard_n;
+	bool force, resume, no_fork, strict, advisory, require_run, no_wait, verbose, quiet;
+	char shard_words[200];
+	char **suite;
+	int n_suites;
+	char *command; /* the command line, quoted */
+};
+
+/* A suite with its plan, ready to run. */
+struct item {
+	struct suite *suite;
+	struct plan *plan; /* NULL: nothing to rerun */
+	char *out;
+	const char **only_ids;
+	struct verdict_file failed; /* of --rerun-failed */
+};
+
+/* ---- options ------------------------------------------------------------------------------------------------------- */
+
+enum {
+	OPT_FORCE = 256,
+	OPT_RESUME,
+	OPT_BACKEND,
+	OPT_DEVICE,
+	OPT_FILTER,
+	OPT_CHECKS,
+	OPT_SET,
+	OPT_PROCESSES,
+	OPT_SHARD,
+	OPT_PLUGIN,
+	OPT_RERUN_FAILED,
+	OPT_NO_FORK,
+	OPT_ARM,
+	OPT_LAUNCHES,
+	OPT_STRICT,
+	OPT_ADVISORY,
+	OPT_REQUIRE_RUN,
+	OPT_NO_WAIT
+};
+
+static const struct option long_options[] = {
+	{"output", required_argument, NULL, 'o'},
+	{"force", no_argument, NULL, OPT_FORCE},
+	{"resume", no_argument, NULL, OPT_RESUME},
+	{"backend", required_argument, NULL, OPT_BACKEND},
+	{"device", required_argument, NULL, OPT_DEVICE},
+	{"filter", required_argument, NULL, OPT_FILTER},
+	{"checks", required_argument, NULL, OPT_CHECKS},
+	{"set", required_argument, NULL, OPT_SET},
+	{"processes", required_argument, NULL, OPT_PROCESSES},
+	{"shard", required_argument, NULL, OPT_SHARD},
+	{"plugin", required_argument, NULL, OPT_PLUGIN},
+	{"rerun-failed", required_argument, NULL, OPT_RERUN_FAILED},
+	{"no-fork", no_argument, NULL, OPT_NO_FORK},
+	{"arm", required_argument, NULL, OPT_ARM},
+	{"launches", required_argument, NULL, OPT_LAUNCHES},
+	{"strict", no_argument, NULL, OPT_STRICT},
+	{"advisory", no_argument, NULL, OPT_ADVISORY},
+	{"require-run", no_argument, NULL, OPT_REQUIRE_RUN},
+	{"no-wait", no_argument, NULL, OPT_NO_WAIT},
+	{"verbose", no_argument, NULL, 'v'},
+	{"quiet", no_argument, NULL, 'q'},
+	{"help", no_argument, NULL, 'h'},
+	{NULL, 0, NULL, 0},
+};
+
+static bool usage_error(const char *what, const char *hint)
+{
+	fprintf(stderr, "assay run: %s\nhint: %s\n", what, hint);
+	return false;
+}
+
+static bool whole_number(const char *option, const char *text, int lo, int hi, int *out)
+{
+	char *end, what[160];
+	errno = 0;
+	long v = strtol(text, &end, 10);
+	if (end == text || *end || errno || v < lo || v > hi || *text == '+' || *text == ' ') {
+		snprintf(what, sizeof what, "%s: \"%.40s\" is not a whole number from %d to %d", option, text, lo, hi);
+		return usage_error(what, "write digits alone");
+	}
+	*out = (int)v;
+	return true;
+}
+
+static bool parse_checks(const char *text, uint32_t *out)
+{
+	static const char *const names[N_CHECKS] = {"identity",  "repeat",     "invariant",
+						    "reference", "regression", "ratio"};
+	while (*text) {
+		size_t n = strcspn(text, ",");
+		int k = 0;
+		while (k < N_CHECKS && (strlen(names[k]) != n || strncmp(names[k], text, n) != 0))
+			k++;
+		if (k == N_CHECKS) {
+			char what[120], word[40], hint[160];
+			snprintf(word, sizeof word, "%.*s", (int)(n < 39 ? n : 39), text);
+			snprintf(what, sizeof what, "--checks: unknown check '%s'", word);
+			const char *near = diag_nearest(word, names, N_CHECKS);
+			if (near)
+				snprintf(hint, sizeof hint, "did you mean %s?", near);
+			else
+				snprintf(hint, sizeof hint,
+					 "the checks are identity, repeat, invariant, reference, regression, ratio");
+			return usage_error(what, hint);
+		}
+		*out |= 1u << k;
+		text += n + (text[n] == ',');
+	}
+	return *out != 0 || usage_error("--checks: no check is named", "name some, as in --checks identity,reference");
+}
+
+static bool append(const char **list, int *n, const char *option, const char *value)
+{
+	char what[80];
+	if (*n < MAX_ITEMS - 1) {
+		list[(*n)++] = value;
+		list[*n] = NULL;
+		return true;
+	}
+	snprintf(what, sizeof what, "%s is given more than %d times", option, MAX_ITEMS - 1);
+	return usage_error(what, "put it into the suite");
+}
+
+/* One option. False: a message is printed. */
+static bool take_option(struct options *o, int got)
+{
+	struct err err;
+	switch (got) {
+	case 'o': o->out = optarg; return true;
+	case OPT_FORCE: return o->force = true;
+	case OPT_RESUME: return o->resume = true;
+	case OPT_BACKEND: o->backend = optarg; return true;
+	case OPT_DEVICE: o->device = optarg; return true;
+	case OPT_FILTER: return append(o->filter, &o->n_filters, "--filter", optarg);
+	case OPT_CHECKS: return parse_checks(optarg, &o->checks);
+	case OPT_SET:
+		if (o->n_set == MAX_ITEMS)
+			return usage_error("--set is given more than 256 times", "put it into the suite");
+		o->set[o->n_set++].text = optarg;
+		return true;
+	case OPT_PROCESSES: return whole_number("--processes", optarg, 1, 64, &o->processes);
+	case OPT_SHARD:
+		o->shard = optarg;
+		if (run_shard_parse(optarg, &o->shard_i, &o->shard_n, o->shard_words, sizeof o->shard_words, &err))
+			return true;
+		return usage_error(err.text, "shards count from 1: --shard 1/4 .. --shard 4/4");
+	case OPT_PLUGIN: return append(o->plugin, &o->n_plugins, "--plugin", optarg);
+	case OPT_RERUN_FAILED: o->rerun_failed = optarg; return true;
+	case OPT_NO_FORK: return o->no_fork = true;
+	case OPT_ARM: o->arm = optarg; return true;
+	case OPT_LAUNCHES: return whole_number("--launches", optarg, 1, 1000000, &o->launches);
+	case OPT_STRICT: return o->strict = true;
+	case OPT_ADVISORY: return o->advisory = true;
+	case OPT_REQUIRE_RUN: return o->require_run = true;
+	case OPT_NO_WAIT: return o->no_wait = true;
+	case 'v': return o->verbose = true;
+	case 'q': return o->quiet = true;
+	}
+	return false;
+}
+
+static bool check_options(const struct options *o)
+{
+	if (o->n_suites == 0)
+		return usage_error("no suite is named", "assay run suites/smoke.yaml");
+	if (o->force && o->resume)
+		return usage_error("--force and --resume exclude each other",
+				   "--force replaces the file, --resume goes on with it");
+	if (o->resume && (!o->out || strcmp(o->out, "-") == 0))
+		return usage_error("--resume needs to know the file", "name it with -o FILE");
+	if (o->arm && !o->no_fork)
+		return usage_error("--arm needs --no-fork",
+				   "--no-fork --arm NAME --launches N runs nothing but that arm");
+	if (o->launches && !o->arm)
+		return usage_error("--launches needs --arm",
+				   "--no-fork --arm NAME --launches N runs nothing but that arm");
+	if (o->no_fork && o->processes > 1)
+		return usage_error("--no-fork and --processes exclude each other",
+				   "one cell in this process, or several processes");
+	if (o->n_suites > 1 && o->no_fork)
+		return usage_error("--no-fork runs one cell of one suite",
+				   "name one suite, and the cell with --filter");
+	if (o->n_suites > 1 && o->out) {
+		size_t n = strlen(o->out);
+		struct stat st;
+		if (o->out[n - 1] != '/' && !(stat(o->out, &st) == 0 && S_ISDIR(st.st_mode)))
+			return usage_error("several suites do not fit one verdict file",
+					   "-o FOLDER/ takes a file of each; or run them one by one");
+	}
+	return true;
+}
+
+/* The command line so that a shell reads it back. */
+static char *quoted_command(int argc, char **argv)
+{
+	char *text = NULL;
+	size_t n = 0;
+	FILE *f = open_memstream(&text, &n);
+	if (!f)
+		abort();
+	fputs("assay", f);
+	for (int i = 0; i < argc; i++) {
+		const char *s = argv[i];
+		if (*s && !s[strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=:,+@%")]) {
+			fprintf(f, " %s", s);
+			continue;
+		}
+		fputs(" '", f);
+		for (; *s; s++)
+			*s == '\'' ? (void)fputs("'\\''", f) : (void)fputc(*s, f);
+		fputc('\'', f);
+	}
+	fclose(f);
+	return text;
+}
+
+/* ---- signals ------------------------------------------------------------------------------------------------------- */
+
+/* A handler can reach nothing else. */
+static volatile int signal_seen;
+
+/* The first asks the run to end in order. The second ends it here: what is written is whole lines. */
+static void on_signal(int sig)
+{
+	if (signal_seen)
+		_exit(128 + sig);
+	signal_seen = sig;
+}
+
+static void catch_signals(void)
+{
+	struct sigaction sa = {.sa_handler = on_signal};
+	sigemptyset(&sa.sa_mask);
+	sigaction(SIGINT, &sa, NULL);
+	sigaction(SIGTERM, &sa, NULL);
+	signal(SIGPIPE, SIG_IGN); /* a closed pipe is an error of a write, with a message */
+}
+
+/* ---- suites and plans ---------------------------------------------------------------------------------------------- */
+
+/* cuda where this build has it and a device is there; else host. What was chosen stands in the first line of the output. */
+static const char *default_backend(const char *device)
+{
+	struct device_peek peek;
+	for (const char *const *name = backend_names(); *name; name++)
+		if (strcmp(*name, "cuda") == 0 &&
+		    backend_peek("cuda", &(struct backend_config){.device = device}, &peek, NULL))
+			return "cuda";
+	return "host";
+}
+
+static bool is_known(const char *backend)
+{
+	const char *list[16];
+	int n = 0;
+	for (const char *const *name = backend_names(); *name && n < 16; name++)
+		list[n++] = *name;
+	for (int i = 0; i < n; i++)
+		if (strcmp(list[i], backend) == 0)
+			return true;
+	char what[160], hint[200] = "this build has ";
+	snprintf(what, sizeof what, "--backend %.60s: this build has no such backend", backend);
+	for (int i = 0; i < n; i++)
+		snprintf(hint + strlen(hint), sizeof hint - strlen(hint), "%s%s", i ? ", " : "", list[i]);
+	return usage_error(what, hint);
+}
+
+/* Ids of the cells of this suite that failed or were undecided in FILE. */
+static bool failed_ids(const struct options *o, struct item *it)
+{
+	struct err err;
+	if (!verdict_load(o->rerun_failed, &it->failed, &err)) {
+		fprintf(stderr, "assay run: --rerun-failed: %s\n", err.text);
+		return false;
+	}
+	it->only_ids = calloc(it->failed.n_cells + 1, sizeof *it->only_ids);
+	if (!it->only_ids)
+		abort();
+	size_t n = 0;
+	for (size_t i = 0; i < it->failed.n_cells; i++) {
+		const json_t *c = it->failed.cell[i];
+		enum cell_status st = status_of(json_string_value(json_object_get(c, "status")));
+		const char *suite = json_string_value(json_object_get(c, "suite"));
+		if (st != ST_PASS && st != ST_SKIP && st != ST_XFAIL && suite && strcmp(suite, it->suite->name) == 0)
+			it->only_ids[n++] = json_string_value(json_object_get(c, "id"));
+	}
+	return true;
+}
+
+/* Loads a suite and makes its plan. False: messages are printed. */
+static bool prepare(const struct options *o, const struct registry *reg, const struct plan_target *target,
+		    const struct plan_filter *filter, const char *path, struct item *it)
+{
+	struct diags *d = diags_create();
+	struct err err = {{0}};
+	const struct suite_options so = {.registry = reg, .set = o->set, .n_set = o->n_set};
+	const bool colour = isatty(STDERR_FILENO) && !getenv("NO_COLOR");
+	bool ok = false;
+	it->suite = suite_load(path, &so, d);
+	if (!it->suite)
+		goto out;
+	struct plan_filter f = *filter;
+	if (o->rerun_failed) {
+		if (!failed_ids(o, it))
+			goto out;
+		if (!it->only_ids[0]) {
+			fprintf(stderr, "assay run: nothing to rerun: no cell of %s failed or was undecided in %s\n",
+				it->suite->name, o->rerun_failed);
+			ok = true;
+			goto out;
+		}
+		f.only_ids = it->only_ids;
+	}
+	it->plan = plan_build(it->suite, reg, target, &f, d, &err);
+	ok = it->plan != NULL;
+	if (!ok && diags_errors(d) == 0)
+		fprintf(stderr, "assay run: %s: %s\n", path, err.text);
+out:
+	if (diags_errors(d) + diags_warnings(d) > 0)
+		diags_print(d, stderr, colour);
+	diags_destroy(d);
+	return ok;
+}
+
+static void item_free(struct item *it)
+{
+	plan_destroy(it->plan);
+	suite_destroy(it->suite);
+	verdict_unload(&it->failed);
+	free(it->out);
+	free((void *)it->only_ids);
+}
+
+/* SUITE-TIME.jsonl here, or a file of the suite's name in the folder that was named. */
+static char *output_path(const struct options *o, const struct suite *s)
+{
+	char *path = NULL, now[32];
+	struct stat st;
+	time_t t = time(NULL);
+	struct tm tm;
+	size_t n = o->out ? strlen(o->out) : 0;
+	int rc;
+	strftime(now, sizeof now, "%Y%m%dT%H%M%S", localtime_r(&t, &tm));
+	if (!o->out)
+		rc = asprintf(&path, "%s-%s.jsonl", s->name, now);
+	else if (n > 0 && (o->out[n - 1] == '/' || (stat(o->out, &st) == 0 && S_ISDIR(st.st_mode))))
+		rc = asprintf(&path, "%s%s%s.jsonl", o->out, o->out[n - 1] == '/' ? "" : "/", s->name);
+	else
+		rc = asprintf(&path, "%s", o->out);
+	if (rc < 0)
+		abort();
+	return path;
+}
+
+/* ---- running ------------------------------------------------------------------------------------------------------- */
+
+static struct text_options text_options_of(const struct options *o, const char *file)
+{
+	FILE *out = o->out && strcmp(o->out, "-") == 0 ? stderr : stdout;
+	return (struct text_options){
+		.out = out,
+		.colour = isatty(fileno(out)) && !getenv("NO_COLOR"),
+		.verbose = o->verbose,
+		.quiet = o->quiet,
+		.advisory = o->advisory,
+		.file = file,
+	};
+}
+
+/* Precedence of exit statuses: 2, a signal, 1, 3, 4, 0. */
+static int worse(int a, int b)
+{
+	static const int order[] = {EXIT_USAGE,      EXIT_SIGINT,      EXIT_SIGTERM, EXIT_FAIL,
+				    EXIT_INCOMPLETE, EXIT_NOTHING_RUN, EXIT_PASS};
+	for (size_t i = 0; i < sizeof order / sizeof *order; i++)
+		if (a == order[i] || b == order[i])
+			return order[i];
+	return a;
+}
+
+static int run_item(const struct options *o, const struct run_job *base, const struct item *it)
+{
+	struct run_job job = *base;
+	struct err err = {{0}};
+	int status = EXIT_USAGE;
+	job.suite = it->suite;
+	job.plan = it->plan;
+	job.out = it->out;
+	const struct text_options to = text_options_of(o, strcmp(it->out, "-") == 0 ? NULL : it->out);
+	struct run_screen *screen = run_screen_create(&to, o->quiet);
+	job.events = run_screen_events(screen);
+	bool ok = run_plan(&job, &status, &err);
+	run_screen_finish(screen);
+	if (!ok)
+		fprintf(stderr, "assay run: %s\n", err.text);
+	return status;
+}
+
+/* --no-fork: the one cell here, or nothing but one of its arms. */
+static int run_no_fork(const struct options *o, const struct run_job *base, const struct item *it)
+{
+	struct run_job job = *base;
+	struct err err = {{0}};
+	json_t *record = NULL;
+	job.suite = it->suite;
+	job.plan = it->plan;
+	if (plan_count(it->plan) != 1) {
+		fprintf(stderr,
+			"assay run: --no-fork runs one cell, the filter leaves %lld\nhint: `assay list %s` shows the "
+			"cells\n",
+			(long long)plan_count(it->plan), it->suite->path);
+		return EXIT_USAGE;
+	}
+	if (!run_single(&job, o->arm, o->launches ? o->launches : 1, &record, &err)) {
+		fprintf(stderr, "assay run: %s\n", err.text);
+		return signal_seen ? 128 + signal_seen : EXIT_INCOMPLETE;
+	}
+	if (!record) {
+		fprintf(stderr, "%s launched %d time%s\n", o->arm, o->launches ? o->launches : 1,
+			o->launches > 1 ? "s" : "");
+		return EXIT_PASS;
+	}
+	struct run_counts counts = {0};
+	record_count(record, &counts);
+	int status = record_exit(&counts, o->strict, o->require_run);
+	struct text_options to = text_options_of(o, NULL);
+	to.verbose = true;
+	json_t *header = run_header(&job, NULL, NULL);
+	json_t *footer = json_pack("{s:s, s:i, s:i}", "kind", "footer", "wall_ns", 0, "exit", status);
+	if (o->out) {
+		struct verdict_writer *w = verdict_create(o->out, base->how, &err);
+		bool ok = w && verdict_write(w, header, &err) && verdict_write(w, record, &err);
+		ok = verdict_close(w, ok ? &err : NULL) && ok;
+		if (!ok) {
+			fprintf(stderr, "assay run: %s\n", err.text);
+			status = EXIT_USAGE;
+		}
+	}
+	struct text *t = text_create(&to);
+	text_record(t, header);
+	text_record(t, record);
+	text_record(t, footer);
+	text_finish(t);
+	text_destroy(t);
+	json_decref(header);
+	json_decref(footer);
+	json_decref(record);
+	return status;
+}
+
+/* Everything between the options and the exit status. */
+static int run_suites(struct options *o)
+{
+	struct registry *reg = registry_create();
+	struct err err = {{0}};
+	struct device_peek peek;
+	struct item *item = calloc((size_t)o->n_suites, sizeof *item);
+	struct arena *a = arena_create();
+	struct selector filters[MAX_ITEMS];
+	char host[256] = "";
+	int status = EXIT_USAGE;
+	if (!item)
+		abort();
+	for (int i = 0; i < o->n_plugins; i++)
+		if (!registry_load_plugin(reg, o->plugin[i], NULL, &err)) {
+			fprintf(stderr, "assay run: --plugin %s: %s\n", o->plugin[i], err.text);
+			goto out;
+		}
+	for (int i = 0; i < o->n_filters; i++)
+		if (!selector_parse(a, o->filter[i], &filters[i], &err)) {
+			fprintf(stderr, "assay run: --filter '%s': %s\n", o->filter[i], err.text);
+			goto out;
+		}
+	const char *backend = o->backend ? o->backend : default_backend(o->device);
+	if (!is_known(backend))
+		goto out;
+	if (!backend_peek(backend, &(struct backend_config){.device = o->device}, &peek, &err)) {
+		fprintf(stderr, "assay run: backend %s: %s\n", backend, err.text);
+		goto out;
+	}
+	(void)!gethostname(host, sizeof host - 1);
+	const struct plan_target target = {
+		.backend = strcmp(backend, "cuda") == 0 ? ASSAY_CUDA : ASSAY_HOST,
+		.device = peek.name,
+		.host = host,
+		.cc = peek.cc,
+	};
+	const struct plan_filter filter = {
+		.filter = filters,
+		.n_filters = o->n_filters,
+		.checks = o->checks,
+		.shard_i = o->shard_i,
+		.shard_n = o->shard_n,
+	};
+	bool ok = true;
+	for (int i = 0; i < o->n_suites; i++)
+		ok = prepare(o, reg, &target, &filter, o->suite[i], &item[i]) && ok;
+	if (!ok)
+		goto out;
+	if (o->shard && strcmp(o->shard, "auto") == 0)
+		fprintf(stderr, "assay run: %s\n", o->shard_words);
+	const struct run_job base = {
+		.registry = reg,
+		.backend = backend,
+		.device = o->device,
+		.peek = &peek,
+		.plugins = o->plugin,
+		.how = o->force    ? VERDICT_FORCE
+		       : o->resume ? VERDICT_RESUME
+				   : VERDICT_NEW,
+		.processes = o->processes ? o->processes : 1,
+		.shard_i = o->shard_i,
+		.shard_n = o->shard_n,
+		.no_wait = o->no_wait,
+		.strict = o->strict,
+		.require_run = o->require_run,
+		.command = o->command,
+		.interrupted = &signal_seen,
+	};
+	catch_signals();
+	status = EXIT_PASS;
+	for (int i = 0; i < o->n_suites && !signal_seen; i++) {
+		int one = o->require_run ? EXIT_NOTHING_RUN : EXIT_PASS;
+		if (item[i].plan) {
+			item[i].out = output_path(o, item[i].suite);
+			one = o->no_fork ? run_no_fork(o, &base, &item[i]) : run_item(o, &base, &item[i]);
+		}
+		status = worse(status, one);
+	}
+out:
+	for (int i = 0; i < o->n_suites; i++)
+		item_free(&item[i]);
+	free(item);
+	arena_destroy(a);
+	registry_destroy(reg);
+	return status;
+}
+
+static int run(int argc, char **argv)
+{
+	struct options o = {.processes = 0};
+	o.command = quoted_command(argc, argv);
+	int got, status = EXIT_USAGE;
+	opterr = 0;
+	while ((got = getopt_long(argc, argv, ":o:vqh", long_options, NULL)) != -1) {
+		if (got == 'h') {
+			printf("usage: assay %s\n\n%s", cmd_run.usage, cmd_run.help);
+			status = EXIT_PASS;
+			goto out;
+		}
+		if (got == '?' || got == ':') {
+			cmd_refuse("run", got, argv, long_options);
+			goto out;
+		}
+		if (!take_option(&o, got))
+			goto out;
+	}
+	o.suite = argv + optind;
+	o.n_suites = argc - optind;
+	if (!check_options(&o))
+		goto out;
+	status = run_suites(&o);
+	/* Advice is no gate; a mistake of usage and an interruption are still what they are. */
+	if (o.advisory && (status == EXIT_FAIL || status == EXIT_INCOMPLETE || status == EXIT_NOTHING_RUN)) {
+		fprintf(stderr, "assay run: --advisory: exit 0; it would have been %d\n", status);
+		status = EXIT_PASS;
+	}
+out:
+	free(o.command);
+	return status;
+}
+
+const struct cmd cmd_run = {
+	.name = "run",
+	.usage = "run SUITE... [options]",
+	.summary = "run suites and write a verdict for every cell",
+	.help = "  -o, --output FILE|-|FOLDER/  records into FILE; - for stdout (the text then goes to stderr);\n"
+		"                        else into SUITE-TIME.jsonl here\n"
+		"      --force           replace FILE where it exists\n"
+		"      --resume          go on with FILE: cells in error, time-out or undecided are done again\n"
+		"      --backend NAME    host or cuda; cuda where the build has it and a device is there, else host\n"
+		"      --device D        index, UUID or name\n"
+		"      --filter SEL      only cells that match, as in 'kernel=mla.*,t_q=1..4'; may be repeated\n"
+		"      --checks LIST     only these of identity,repeat,invariant,reference,regression,ratio\n"
+		"      --set PATH=VALUE  change the suite: timing.rounds=9, or an axis: t_q=1,8; may be repeated\n"
+		"      --processes K     time every cell in K fresh processes, for `assay diff`\n"
+		"      --shard I/N|auto  this part of the plan, counted from 1; auto reads the launcher's variables\n"
+		"      --plugin PATH     load kernels from a shared object; may be repeated\n"
+		"      --rerun-failed FILE  only the cells that failed or were undecided in FILE\n"
+		"      --no-fork         run one cell in this process, for debuggers, profilers and sanitizers\n"
+		"      --arm NAME        with --no-fork: nothing but this arm\n"
+		"      --launches N      of that arm (1)\n"
+		"      --strict          any undecided gated cell makes the exit status 3, not only more than 10 %\n"
+		"      --advisory        exit 0 where a gate failed or a run is incomplete, and say what it would have "
+		"been\n"
+		"      --require-run     exit 4 where every cell was skipped\n"
+		"      --no-wait         fail where another run has the device, instead of waiting for it\n"
+		"  -v, --verbose         every cell\n"
+		"  -q, --quiet           failures and the last line only\n",
+	.run = run,
+};

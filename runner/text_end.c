@@ -1,0 +1,426 @@
+/* text_end: what was proven, what was not, and the one line that is enough for a message. */
+#include <stdlib.h>
+
+#include "cmd.h"
+#include "text_parts.h"
+
+static void field_open(FILE **f, char **text, size_t *n)
+{
+	*text = NULL;
+	*f = open_memstream(text, n);
+	if (!*f)
+		abort();
+}
+
+static void field_close(struct text *t, FILE *f, char *text, const char *label)
+{
+	fclose(f);
+	if (*text) {
+		fprintf(t->o.out, "%-9s", label);
+		text_wrap(t->o.out, 9, t->o.width, text);
+		fputc('\n', t->o.out);
+	}
+	free(text);
+}
+
+static int by_arm(const void *a, const void *b)
+{
+	const char *x = *(const char *const *)a, *y = *(const char *const *)b;
+	size_t n = strcspn(x, "="), m = strcspn(y, "=");
+	if (n == m && strncmp(x, y, n) == 0 && x[n] && y[m]) {
+		double p = strtod(x + n + 1, NULL), q = strtod(y + m + 1, NULL);
+		return (p > q) - (p < q);
+	}
+	return strcmp(x, y);
+}
+
+/* Arms that passed (failed false) or failed somewhere, in order. Returns how many. */
+static int arms_of(const struct tally *y, bool failed, const char **out)
+{
+	int n = 0;
+	for (int i = 0; i < y->n_arms; i++)
+		if (y->arm_failed[i] == failed)
+			out[n++] = y->arm[i];
+	qsort(out, (size_t)n, sizeof *out, by_arm);
+	return n;
+}
+
+static void identity_text(FILE *f, const struct tally *y)
+{
+	const char *arm[TEXT_MAX_ARM_NAMES];
+	int n = arms_of(y, false, arm);
+	char a[32], b[32];
+	if (n) {
+		text_arm_list(f, arm, n);
+		fprintf(f, " BIT-IDENTICAL to %s", y->against && !y->against_differs ? y->against : "shipped");
+	}
+	int bad = arms_of(y, true, arm);
+	if (bad) {
+		fputs(n ? "; " : "", f);
+		text_arm_list(f, arm, bad);
+		fprintf(f, " MISMATCH in %s of %s cells", text_count(a, y->failed_cells), text_count(b, y->cells));
+	} else {
+		fprintf(f, " in %s cell%s", text_count(a, y->cells), y->cells == 1 ? "" : "s");
+	}
+}
+
+static void repeat_text(FILE *f, const struct tally *y)
+{
+	char a[32], b[32];
+	fprintf(f, "repeat %s of %s launches differ", text_count(a, y->launches_differ), text_count(b, y->launches));
+	if (y->launches_differ == 0 && y->launches > 0) /* one-sided 95 % of the pooled launches */
+		fprintf(f, " (< %.2g %% at 95 %%)", 100 * (1 - pow(0.05, 1 / (double)y->launches)));
+}
+
+static void invariant_text(FILE *f, const struct tally *y)
+{
+	char a[32];
+	if (y->failed_cells) {
+		fprintf(f, "rows NOT invariant in %s cell%s", text_count(a, y->failed_cells),
+			y->failed_cells == 1 ? "" : "s");
+		return;
+	}
+	fputs("rows invariant (", f);
+	for (int i = 0; i < y->n_kinds; i++)
+		fprintf(f, "%s%s", i ? ", " : "", y->kind[i]);
+	fprintf(f, "%s%s)", y->n_kinds ? "; " : "", y->controls > 0 ? "controls differ" : "no control");
+}
+
+static void reference_text(FILE *f, const struct tally *y)
+{
+	char a[32], b[32];
+	const char *arm[TEXT_MAX_ARM_NAMES];
+	if (y->failed_cells) {
+		fprintf(f, "reference: WRONG in %s of %s cells", text_count(a, y->failed_cells),
+			text_count(b, y->cells));
+	} else {
+		int n = arms_of(y, false, arm);
+		text_arm_list(f, arm, n);
+		fprintf(f, " within the bound of the reference in %s cell%s, worst %.2g of it", text_count(a, y->cells),
+			y->cells == 1 ? "" : "s", y->worst);
+	}
+	if (y->rows_of > y->rows && y->rows > 0)
+		fprintf(f, " (%s of %s rows)", text_count(a, y->rows), text_count(b, y->rows_of));
+}
+
+static void right_line(struct text *t)
+{
+	static void (*const words[TC_N])(FILE *, const struct tally *) = {[TC_IDENTITY] = identity_text,
+									  [TC_REPEAT] = repeat_text,
+									  [TC_INVARIANT] = invariant_text,
+									  [TC_REFERENCE] = reference_text};
+	static const int order[] = {TC_IDENTITY, TC_REFERENCE, TC_REPEAT, TC_INVARIANT};
+	char *text, a[32], b[32];
+	size_t n;
+	FILE *f;
+	int64_t asked = (int64_t)t->n_rows - t->by_status[ST_SKIP];
+	field_open(&f, &text, &n);
+	fprintf(f, "%s/%s", text_count(a, t->kept_right), text_count(b, asked));
+	const char *sep = "  ";
+	for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
+		const struct tally *y = &t->tally[order[i]];
+		if (!y->cells)
+			continue;
+		fputs(sep, f);
+		words[order[i]](f, y);
+		sep = "; ";
+	}
+	const struct tally *memory = &t->tally[TC_MEMORY], *data = &t->tally[TC_DATA];
+	if (memory->cells && !memory->failed_cells)
+		fprintf(f, "%sguards, tails and inputs untouched, every output written", sep);
+	else if (memory->cells)
+		fprintf(f, "%smemory WRONG in %s cell%s", sep, text_count(a, memory->failed_cells),
+			memory->failed_cells == 1 ? "" : "s");
+	sep = memory->cells ? "; " : sep;
+	if (data->cells && !data->failed_cells)
+		fprintf(f, "%sdata as promised", sep);
+	else if (data->cells)
+		fprintf(f, "%sdata NOT as promised in %s cell%s", sep, text_count(a, data->failed_cells),
+			data->failed_cells == 1 ? "" : "s");
+	field_close(t, f, text, "right");
+}
+
+static void row_place(FILE *f, const struct row *r)
+{
+	char buf[32];
+	fprintf(f, "%s", r->kernel);
+	for (int i = 0; i < r->axes->n; i++)
+		fprintf(f, "%s%s=%s", i ? "," : " ", r->axes->name[i], text_number_text(buf, r->at[i]));
+}
+
+static void timing_line(struct text *t)
+{
+	const struct row *worst = NULL;
+	int64_t timed = 0, within = 0, gated = 0;
+	double margin_lo = INFINITY, margin_hi = 0;
+	for (size_t i = 0; i < t->n_rows; i++) {
+		const struct row *r = &t->row[i];
+		if (!r->judged || !r->timed)
+			continue;
+		timed++;
+		gated += r->gating;
+		within += r->within;
+		margin_lo = fmin(margin_lo, r->margin);
+		margin_hi = fmax(margin_hi, r->margin);
+		if (!r->trivial && r->ratio > 0 && (!worst || r->ratio > worst->ratio))
+			worst = r;
+	}
+	if (timed == 0)
+		return;
+	char *text, a[32], b[32];
+	size_t n;
+	FILE *f;
+	field_open(&f, &text, &n);
+	fprintf(f, "%s/%s  ", text_count(a, within), text_count(b, timed));
+	if (within == timed)
+		fputs("no served arm is slower than shipped by ", f);
+	else
+		fputs("served arms shown to be not slower than shipped by ", f);
+	if (margin_lo == margin_hi)
+		fprintf(f, "%.3g %%", 100 * (margin_hi - 1));
+	else
+		fprintf(f, "%.3g to %.3g %%", 100 * (margin_lo - 1), 100 * (margin_hi - 1));
+	if (worst) {
+		fprintf(f, "; worst %s ", text_ratio(a, worst->ratio));
+		row_place(f, worst);
+	} else {
+		fputs("; every served arm is the shipped one", f);
+	}
+	if (gated < timed)
+		fprintf(f, gated ? "; a gate in %s, elsewhere a diagnostic" : "; a diagnostic on this rig, no gate",
+			text_count(a, gated));
+	if (t->warned)
+		fprintf(f, "; %s above the warn level", text_count(a, t->warned));
+	if (t->tails)
+		fprintf(f, "; %s with a heavier tail than shipped", text_count(a, t->tails));
+	field_close(t, f, text, "timing");
+}
+
+static void noise_line(struct text *t)
+{
+	if (t->null_cells == 0)
+		return;
+	char *text, a[32], b[32];
+	size_t n;
+	FILE *f;
+	field_open(&f, &text, &n);
+	if (isfinite(t->noise_lo) && t->noise_lo <= t->noise_hi)
+		fprintf(f, "null arm %.1f .. %.1f %% a launch, ", 100 * t->noise_lo, 100 * t->noise_hi);
+	fprintf(f, "%s of %s biased (%.1f by chance); %s rounds", text_count(a, t->null_biased),
+		text_count(b, t->null_cells), 0.012 * (double)t->null_cells, text_count(b, t->rounds));
+	if (json_is_true(json_object_get(t->footer, "noisy")))
+		fputs("; the run is NOISY: it cannot fail a timing gate", f);
+	field_close(t, f, text, "noise");
+}
+
+static void advice_lines(struct text *t)
+{
+	for (int i = 0; i < t->n_advice; i++) {
+		const struct advice *v = &t->advice[i];
+		char *text, a[32];
+		size_t n;
+		FILE *f;
+		field_open(&f, &text, &n);
+		fprintf(f,
+			"%s: %s is %.1f %% faster than served %s in %s cell%s; measured here, not confirmed: edit a "
+			"table only on the rig it is for",
+			v->kernel, v->arm, 100 * (1 - exp(v->ln_sum / (double)v->cells)), v->selected,
+			text_count(a, v->cells), v->cells == 1 ? "" : "s");
+		field_close(t, f, text, i ? "" : "advice");
+	}
+}
+
+static void ends(FILE *f, const json_t *x)
+{
+	char a[24], b[24], c[24];
+	fprintf(f, "%s [%s, %s] (%+.1f pp), %lld of %lld cells", text_ratio(a, text_number(x, "ratio")),
+		text_ratio(b, text_number(x, "lo")), text_ratio(c, text_number(x, "hi")),
+		100 * (text_number(x, "ratio") - 1), (long long)text_integer(x, "n"), (long long)text_integer(x, "of"));
+}
+
+static void aggregate_lines(struct text *t)
+{
+	const json_t *x;
+	size_t i;
+	json_array_foreach(t->aggregate, i, x)
+	{
+		if (strcmp(text_get(x, "name"), "sentinels") == 0)
+			continue;
+		char *text;
+		size_t n;
+		FILE *f;
+		field_open(&f, &text, &n);
+		fprintf(f, "%s: %s over %s", text_get(x, "case"), text_get(x, "of"), text_get(x, "over"));
+		if (json_is_object(json_object_get(x, "geomean"))) {
+			fputs("; GEOMEAN ", f);
+			ends(f, json_object_get(x, "geomean"));
+		}
+		if (json_is_object(json_object_get(x, "weighted"))) {
+			fputs("; weighted ", f);
+			ends(f, json_object_get(x, "weighted"));
+		}
+		fprintf(f, "; %s", text_get(x, "verdict"));
+		if (*text_get(x, "reason"))
+			fprintf(f, ": %s", text_get(x, "reason"));
+		field_close(t, f, text, "ratio");
+	}
+}
+
+static void waiver_lines(struct text *t)
+{
+	const json_t *w;
+	size_t i;
+	json_array_foreach(json_object_get(t->footer, "waivers"), i, w)
+	{
+		const char *say = NULL;
+		if (json_is_true(json_object_get(w, "expired")))
+			say = "has expired: fix the cell or renew it with a reason";
+		else if (text_integer(w, "used") == 0)
+			say = text_integer(w, "cells") == 0 ? "matches no cell: remove it"
+							    : "was not needed in this run";
+		if (say)
+			fprintf(t->o.out, "%-9s%s %s\n", "waiver", text_get(w, "id"), say);
+	}
+}
+
+/* One-line findings: failures first. */
+static void finding_lines(struct text *t)
+{
+	int shown = 0, hidden = 0;
+	for (int pass = 0; pass < 2; pass++) {
+		for (int i = 0; i < t->n_lines; i++) {
+			const struct block *b = &t->line[i];
+			bool failure = b->status <= ST_REGRESSION || b->status == ST_XPASS;
+			if (failure != (pass == 0) || (t->o.quiet && !failure))
+				continue;
+			if (!t->o.verbose && shown >= TEXT_MAX_LINES) {
+				hidden++;
+				continue;
+			}
+			if (shown++ == 0)
+				fputc('\n', t->o.out);
+			fprintf(t->o.out, "%s\n", b->text);
+		}
+	}
+	if (hidden || t->lines_left_out)
+		fprintf(t->o.out, "... and %lld more such cells; the file has them all\n",
+			(long long)(hidden + t->lines_left_out));
+}
+
+void text_summary(struct text *t)
+{
+	finding_lines(t);
+	if (t->o.quiet)
+		return;
+	if (t->n_blocks || t->n_lines)
+		fputc('\n', t->o.out);
+	if (t->n_rows > (size_t)t->by_status[ST_SKIP])
+		right_line(t);
+	timing_line(t);
+	noise_line(t);
+	aggregate_lines(t);
+	advice_lines(t);
+	waiver_lines(t);
+}
+
+/* "47 pass" for each status that occurred, failures first. */
+static void counts_text(const struct text *t, FILE *f)
+{
+	static const enum cell_status order[] = {ST_ERROR,    ST_TIMEOUT,    ST_INVALID, ST_WRONG,
+						 ST_MISMATCH, ST_REGRESSION, ST_XPASS,   ST_INCONCLUSIVE,
+						 ST_XFAIL,    ST_SKIP,       ST_PASS};
+	const char *sep = "";
+	char a[32];
+	for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
+		enum cell_status s = order[i];
+		int64_t n = t->by_status[s] + (s == ST_INVALID ? t->by_status[ST_INVALID_DATA] : 0);
+		if (n == 0)
+			continue;
+		fprintf(f, "%s%s %s", sep, text_count(a, n),
+			s == ST_INCONCLUSIVE ? "undecided"
+			: s == ST_XFAIL      ? "waived"
+					     : status_name(s));
+		sep = "  ";
+	}
+	if (!*sep)
+		fputs("no cell", f);
+}
+
+/* What stands behind a pass, in a few words. */
+static void proven_text(const struct text *t, FILE *f)
+{
+	static const struct {
+		enum text_check check;
+		const char *words;
+	} proofs[] = {{TC_IDENTITY, "bit-identical"},
+		      {TC_REFERENCE, "within reference"},
+		      {TC_REPEAT, "repeatable"},
+		      {TC_INVARIANT, "invariant"}};
+	const char *sep = "";
+	char a[32];
+	int64_t within = 0, timed = 0, gated = 0;
+	fputc('(', f);
+	for (size_t i = 0; i < sizeof proofs / sizeof *proofs; i++) {
+		const struct tally *y = &t->tally[proofs[i].check];
+		if (y->cells - y->failed_cells <= 0)
+			continue;
+		fprintf(f, "%s%s %s", sep, text_count(a, y->cells - y->failed_cells), proofs[i].words);
+		sep = ", ";
+	}
+	for (size_t i = 0; i < t->n_rows; i++) {
+		timed += t->row[i].judged && t->row[i].timed;
+		within += t->row[i].judged && t->row[i].timed && t->row[i].within;
+		gated += t->row[i].judged && t->row[i].gating;
+	}
+	if (timed) {
+		fprintf(f, "%s%s not slower%s", sep, text_count(a, within), gated == 0 ? ": a diagnostic" : "");
+		sep = ", ";
+	}
+	fputs(*sep ? ")" : "nothing checked)", f);
+}
+
+static const char *short_device(const struct text *t)
+{
+	const char *name = text_get(json_object_get(t->header, "device"), "name");
+	return strncmp(name, "NVIDIA ", 7) == 0 ? name + 7 : name;
+}
+
+void text_last_line(struct text *t)
+{
+	char *text, seconds[24];
+	size_t n;
+	FILE *f;
+	const bool whole = t->footer != NULL;
+	const int64_t status = whole ? text_integer(t->footer, "exit") : -1;
+	const char *word = !whole                       ? "CUT SHORT"
+			   : status == EXIT_PASS        ? "PASS"
+			   : status == EXIT_FAIL        ? "FAIL"
+			   : status == EXIT_NOTHING_RUN ? "NOTHING RUN"
+			   : status >= 128              ? "INTERRUPTED"
+							: "INCOMPLETE";
+	field_open(&f, &text, &n);
+	fprintf(f, "%s  ", text_get(t->header, "suite"));
+	counts_text(t, f);
+	fputs(" ", f);
+	proven_text(t, f);
+	if (whole && text_integer(t->footer, "not_run") > 0)
+		fprintf(f, "  %lld not run", (long long)text_integer(t->footer, "not_run"));
+	if (whole)
+		fprintf(f, "  %s", text_seconds(seconds, (double)text_integer(t->footer, "wall_ns")));
+	if (*short_device(t))
+		fprintf(f, "  %s", short_device(t));
+	if (whole)
+		fprintf(f, t->o.advisory && status != 0 ? "  exit 0 (advisory; else %lld)" : "  exit %lld",
+			(long long)status);
+	if (t->o.file)
+		fprintf(f, "  -> %s", t->o.file);
+	fclose(f);
+	text_paint(t, t->o.out,
+		   !whole || status >= EXIT_INCOMPLETE ? TEXT_YELLOW
+		   : status == EXIT_PASS               ? TEXT_GREEN
+						       : TEXT_RED,
+		   "%s", word);
+	/* One line, whatever its length: it is what gets pasted. */
+	fprintf(t->o.out, "  %s\n", text);
+	free(text);
+}
