@@ -119,7 +119,8 @@ bool filter_explain(const struct plan *p, const struct selector *s, struct err *
 		struct words values = {.n = 0};
 		if (strcmp(t->key, "id") != 0)
 			collect_values(p, t->key, &values, a);
-		const char *near = t->n_alt == 1 ? diag_nearest(t->alt[0].glob, values.word, values.n) : NULL;
+		bool word = t->n_alt == 1 && !t->alt[0].is_number && !t->alt[0].is_range;
+		const char *near = word ? diag_nearest(t->alt[0].glob, values.word, values.n) : NULL;
 		char list[300] = "";
 		for (int v = 0; v < values.n; v++) {
 			size_t used = strlen(list);
