@@ -40,6 +40,11 @@ enum exec_outcome exec_cell(struct exec *x, const struct cell *c, const struct e
 /* The samples of shipped and one arm anew, n rounds, this order seed: {process, order_seed, arms: […]}. */
 enum exec_outcome exec_confirm(struct exec *x, const struct cell *c, const char *arm, int n, uint64_t order_seed,
                                const struct exec_sink *sink, json_t **facts, struct err *err);
+/* The digests of one checked launch of each arm, for `repeat: {processes: K}`: {process, arms: [{name, out_sha256}]}. */
+enum exec_outcome exec_digests(struct exec *x, const struct cell *c, const struct exec_sink *sink, json_t **facts,
+                               struct err *err);
+/* The attempt that the next exec_cell is, from 1: another attempt draws other orders. 1 until it is called. */
+void exec_set_attempt(struct exec *x, int attempt);
 /* `--no-fork --arm NAME --launches N`: nothing but that arm, after fill and one warm-up. */
 bool exec_launch_only(struct exec *x, const struct cell *c, const char *arm, int launches, struct err *err);
 

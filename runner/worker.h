@@ -1,11 +1,13 @@
 /* worker: the process that owns the device. The same binary executed anew (`assay __worker FD BEATFD`), never a bare fork. It speaks
  * JSON lines on a socket pair, so that what a kernel prints to stdout or stderr cannot harm the protocol.
  *
- *   supervisor -> worker   {"op": "open", "backend", "device", "threads", "plugins": []}
+ *   supervisor -> worker   {"op": "open", "backend", "device", "threads", "plugins": [], "timing": null | {clock, scrub, …}}
  *                          {"op": "cell", "cell": {…}, "attempt": 1}   {"op": "confirm", "cell", "arm", "n", "order_seed"}
+ *                          {"op": "digests", "cell": {…}}
  *                          {"op": "quit"}
  *   worker -> supervisor   {"ev": "opened", "device": {…}, "calibration": {…}}   {"ev": "part", "facts": {…}}
  *                          {"ev": "done", "outcome": "ok"|"failed"|"lost", "error": text, "facts": {…}}
+ *                          {"ev": "failed", "error": text}   (instead of "opened")
  */
 #ifndef ASSAY_WORKER_H
 #define ASSAY_WORKER_H
@@ -28,7 +30,8 @@ struct worker_config {
 };
 
 struct worker; /* the supervisor's side of one worker process */
-/* Starts one and waits until it has opened its device. NULL with *err. */
+/* Starts one and waits until it has opened its device, at most 120 s. t: what is to be calibrated; NULL: nothing is. NULL with
+ * *err. */
 struct worker *worker_start(const struct worker_config *cfg, const struct timing *t, struct err *err);
 const json_t *worker_opened(const struct worker *w); /* the "opened" event; borrowed */
 
@@ -44,6 +47,11 @@ void worker_cell(struct worker *w, const struct cell *c, int attempt, const vola
                  void (*tick)(void *ctx, const char *phase, const char *arm, int round), void *ctx, struct worker_answer *out);
 void worker_confirm(struct worker *w, const struct cell *c, const char *arm, int n, uint64_t order_seed,
                     const volatile int *interrupted, struct worker_answer *out);
+/* For `repeat: {processes: K}`: the digests of the cell's arms from another worker; worker_cell asks K - 1 fresh ones for them by itself
+ * and adds the `repeat` findings of kind "processes" to the facts. */
+void worker_digests(struct worker *w, const struct cell *c, const volatile int *interrupted, struct worker_answer *out);
+/* Process id, for messages and tests. */
+int worker_pid(const struct worker *w);
 /* Asks it to quit, then makes it. NULL is fine. */
 void worker_stop(struct worker *w);
 

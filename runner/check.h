@@ -1,0 +1,45 @@
+/* check: whether the arms of a cell are right. Each check_* plays on a stage and leaves findings; false means that the device is
+ * lost (or host memory is), with *err. A wrong arm is a finding, not an error. */
+#ifndef ASSAY_CHECK_H
+#define ASSAY_CHECK_H
+
+#include <stdbool.h>
+
+#include "image.h"
+#include "stage.h"
+
+/* The outputs of each subject's first checked launch, per input set. */
+struct evidence {
+	struct image first[INPUT_SETS][STAGE_SUBJECTS];
+	bool have[INPUT_SETS][STAGE_SUBJECTS];
+};
+void evidence_drop(struct evidence *ev);
+
+/* Two input sets x two poisons for every arm: takes the evidence, and leaves the `memory`, `graph` and `run` findings. */
+bool check_memory(struct stage *st, struct evidence *ev, struct err *err);
+bool check_identity(struct stage *st, const struct evidence *ev, struct err *err);
+bool check_repeat(struct stage *st, const struct evidence *ev, struct err *err);
+bool check_invariant(struct stage *st, const struct evidence *ev, struct err *err);
+bool check_reference(struct stage *st, const struct evidence *ev, struct err *err);
+/* After the timed rounds: every arm once more on both sets, against the evidence; inputs as they were. */
+bool check_again(struct stage *st, const struct evidence *ev, int launches_before, struct err *err);
+
+/* Loads a set and derives the tensors of one subject, or of all where s is NULL. A derive that fails is a finding. */
+bool check_set(struct stage *st, int set, struct subject *s, struct err *err);
+/* A checked launch whose failure is a finding of the subject; ok says whether it ran. False: lost. */
+bool check_launch(struct stage *st, struct ready *r, uint32_t poison, enum tail tail, bool inspect, struct checked *out,
+		  bool *ok, struct err *err);
+
+/* Launches an arm n times and compares each with `want`. */
+struct relaunch {
+	int launches, differ;
+	bool same_elements; /* every launch that differed did so in the same elements */
+	struct diff diff; /* of the first that differed */
+	struct image image; /* its outputs; the caller drops it */
+};
+bool check_relaunch(struct stage *st, struct subject *s, int n, const struct image *want, struct relaunch *out,
+		    struct err *err);
+/* How many relaunches of this cell's outputs are affordable, at most n. */
+int check_affordable(const struct stage *st, int n);
+
+#endif

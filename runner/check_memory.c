@@ -1,0 +1,563 @@
+/* Guards, poison, tails, inputs. Every arm is launched four times: two input sets, each once with the first poison and NaN behind
+ * the inputs, once with the second poison and huge numbers there. Equal outputs of the two prove that every element was written,
+ * that nothing of what lay around was read, and (as far as two launches can) that the arm repeats itself. What differs is told
+ * apart by more launches. */
+#include "check.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fill.h"
+#include "finding.h"
+
+enum { RELAUNCHES = 50 };
+/* Up to here an input is digested after every arm; a larger one at the end, and again arm by arm where it has changed. */
+#define DIGEST_EACH_BYTES ((size_t)16 << 20)
+
+void evidence_drop(struct evidence *ev)
+{
+	for (int set = 0; set < INPUT_SETS; set++)
+		for (int i = 0; i < STAGE_SUBJECTS; i++)
+			image_drop(&ev->first[set][i]);
+	memset(ev->have, 0, sizeof(ev->have));
+}
+
+bool check_set(struct stage *st, int set, struct subject *s, struct err *err)
+{
+	if (!stage_load(st, set, false, err))
+		return false;
+	for (int i = 0; i < st->n_subjects; i++) {
+		struct subject *one = &st->subject[i];
+		struct err why = {{0}};
+		if ((s && s != one) || !subject_runs(one) || !one->ready)
+			continue;
+		if (!ready_derive(st, one->ready, &why)) {
+			if (st->lost)
+				return err_set(err, "%s: %s", one->name, why.text);
+			stage_fail(st, one, "derive", why.text);
+		}
+	}
+	return true;
+}
+
+bool check_launch(struct stage *st, struct ready *r, uint32_t poison, enum tail tail, bool inspect, struct checked *out,
+		  bool *ok, struct err *err)
+{
+	struct err why = {{0}};
+	enum run_result rr = ready_check(st, r, poison, tail, inspect, out, &why);
+
+	*ok = rr == RUN_OK;
+	if (rr == RUN_LOST)
+		return err_set(err, "%s: %s", r->subject->name, why.text);
+	if (rr == RUN_FAILED)
+		stage_fail(st, r->subject, "launch", why.text);
+	else if (out->escaped_ns > STAGE_ESCAPED_NS && !finding_failed(st->findings, "run", r->subject->name))
+		finding_add(st->findings, "run", r->subject->name, "invalid",
+			    "stream escape: %.1f us of work ran on after the arm's own stream was done, so the clock "
+			    "does not "
+			    "see it",
+			    (double)out->escaped_ns / 1000);
+	return true;
+}
+
+int check_affordable(const struct stage *st, int n)
+{
+	size_t bytes = 1;
+
+	for (int t = 0; t < st->cell->kernel->n_tensors; t++)
+		if (st->main.buf[t] && !st->in[t])
+			bytes += st->main.buf[t]->bytes;
+	size_t most = ((size_t)4 << 30) / bytes;
+	return most < 3 ? (n < 3 ? n : 3) : most < (size_t)n ? (int)most : n;
+}
+
+bool check_relaunch(struct stage *st, struct subject *s, int n, const struct image *want, struct relaunch *out,
+		    struct err *err)
+{
+	memset(out, 0, sizeof(*out));
+	out->same_elements = true;
+	out->diff.out = -1;
+	for (int i = 0; i < n && subject_runs(s); i++) {
+		struct checked seen;
+		struct image im;
+		struct diff d;
+		bool ok;
+		st->sink->beat->round = i;
+		if (!check_launch(st, s->ready, TENSOR_POISON_A, TAIL_NAN, false, &seen, &ok, err))
+			return false;
+		if (!ok)
+			break;
+		out->launches++;
+		if (!image_take(st, s->ready, NULL, 0, false, TENSOR_POISON_A, &im, err))
+			return false;
+		bool same = image_same(&im, want), as_before = out->differ && image_same(&im, &out->image);
+		image_drop(&im);
+		if (same)
+			continue;
+		out->differ++;
+		if (as_before)
+			continue;
+		const struct image *known[] = {want};
+		if (!image_take(st, s->ready, known, 1, true, TENSOR_POISON_A, &im, err))
+			return false;
+		image_diff(st, &st->main, &im, want, &d);
+		if (out->differ == 1) {
+			out->diff = d;
+			out->image = im;
+			continue;
+		}
+		out->same_elements = out->same_elements && d.out == out->diff.out && d.where == out->diff.where;
+		image_drop(&im);
+	}
+	return true;
+}
+
+static json_t *memory_finding(struct stage *st, const char *arm, const char *tensor, const char *where, int64_t offset,
+			      int64_t bytes, const char *text)
+{
+	json_t *f;
+
+	for (size_t i = 0; i < json_array_size(st->findings); i++) {
+		/* One finding an arm, tensor and place: four launches tell the same story four times. */
+		const json_t *old = json_array_get(st->findings, i);
+		const char *a = json_string_value(json_object_get(old, "arm"));
+		const char *t = json_string_value(json_object_get(old, "tensor"));
+		const char *w = json_string_value(json_object_get(old, "where"));
+		if (a && w && !strcmp(a, arm) && !strcmp(w, where) &&
+		    (t == tensor || (t && tensor && !strcmp(t, tensor))))
+			return NULL;
+	}
+	f = finding_add(st->findings, "memory", arm, "wrong", "%s", text);
+	json_object_set_new(f, "tensor", tensor ? json_string(tensor) : json_null());
+	json_object_set_new(f, "where", json_string(where));
+	json_object_set_new(f, "offset_bytes",
+			    offset >= 0 || !strcmp(where, "guard_before") ? json_integer(offset) : json_null());
+	json_object_set_new(f, "bytes", bytes >= 0 ? json_integer(bytes) : json_null());
+	return f;
+}
+
+static void guard_findings(struct stage *st, const char *arm, const struct ready *r, const struct checked *seen)
+{
+	const struct assay_kernel *k = st->cell->kernel;
+
+	for (int i = 0; i < seen->n_damages; i++) {
+		const struct guard_damage *g = &seen->damage[i];
+		const char *name = g->tensor < 0 ? "workspace" : k->tensors[g->tensor].name;
+		const struct buffer *b = g->tensor < 0                                 ? &r->workspace
+					 : k->tensors[g->tensor].role == ASSAY_DERIVED ? &r->derived[g->tensor]
+										       : r->scene->buf[g->tensor];
+		char text[256];
+		if (g->damage.before_data)
+			snprintf(text, sizeof(text), "writes before %s: first %lld bytes ahead of it, %lld words", name,
+				 (long long)-g->damage.offset, (long long)g->damage.words);
+		else
+			snprintf(text, sizeof(text), "writes behind %s: first at byte %lld of %zu, %lld words", name,
+				 (long long)g->damage.offset, b->bytes, (long long)g->damage.words);
+		memory_finding(st, arm, name, g->damage.before_data ? "guard_before" : "guard_after", g->damage.offset,
+			       4 * g->damage.words, text);
+	}
+}
+
+static void gap_findings(struct stage *st, const char *arm, const struct image *im)
+{
+	for (int k = 0; k < im->n; k++) {
+		const char *name = st->cell->kernel->tensors[im->tensor[k]].name;
+		char text[256];
+		if (im->gap[k] < 0)
+			continue;
+		snprintf(text, sizeof(text), "writes between the rows of %s: first at byte %lld", name,
+			 (long long)im->gap[k]);
+		memory_finding(st, arm, name, "guard_after", im->gap[k], -1, text);
+	}
+}
+
+/* Where live and its master differ, for the message. */
+static void changed_place(struct stage *st, const struct input *in, int64_t *first, int64_t *bytes)
+{
+	size_t n = in->live.bytes;
+	unsigned char *a = malloc(2 * n + 1);
+	struct err ignored;
+
+	*first = *bytes = -1;
+	if (a && !in->one_set && st->ops->download(st->be, a, in->live.data, n, &ignored) &&
+	    st->ops->download(st->be, a + n, in->master[st->set], n, &ignored)) {
+		*bytes = 0;
+		for (size_t i = 0; i < n; i++)
+			if (a[i] != a[n + i]) {
+				if (*first < 0)
+					*first = (int64_t)i;
+				(*bytes)++;
+			}
+	}
+	free(a);
+}
+
+/* Whether the inputs (up to max_bytes; 0: of any size) are as they were; a changed one is loaded again, and is a finding where
+ * arm is not NULL. */
+static bool inputs_check(struct stage *st, struct ready *r, const char *arm, size_t max_bytes, bool *all_intact,
+			 struct err *err)
+{
+	const struct assay_kernel *k = st->cell->kernel;
+	char text[256];
+
+	for (int t = 0; t < k->n_tensors; t++) {
+		struct input *in = st->in[t];
+		bool intact = true;
+		if (r && r->derived[t].alloc) {
+			uint64_t d;
+			if (!st->ops->digest(st->be, r->derived[t].data, r->derived[t].bytes, &d, err))
+				return false;
+			if (d != r->derived_digest[t]) {
+				snprintf(text, sizeof(text), "changes its input %s", k->tensors[t].name);
+				memory_finding(st, arm, k->tensors[t].name, "input_changed", -1, -1, text);
+				*all_intact = false;
+				struct err why;
+				if (!ready_derive(st, r, &why) && st->lost)
+					return err_set(err, "%s", why.text);
+			}
+		}
+		if (!in || k->tensors[t].role == ASSAY_INOUT || (max_bytes && in->live.bytes > max_bytes))
+			continue;
+		if (!input_intact(st->inputs, in, &intact, err))
+			return false;
+		if (intact)
+			continue;
+		*all_intact = false;
+		if (arm) {
+			int64_t first, bytes;
+			changed_place(st, in, &first, &bytes);
+			if (first >= 0)
+				snprintf(text, sizeof(text), "changes its input %s: %lld bytes, first at byte %lld",
+					 k->tensors[t].name, (long long)bytes, (long long)first);
+			else
+				snprintf(text, sizeof(text), "changes its input %s", k->tensors[t].name);
+			memory_finding(st, arm, k->tensors[t].name, "input_changed", first, bytes, text);
+		}
+		if (!input_load(st->inputs, in, st->set, true, err))
+			return false;
+	}
+	return true;
+}
+
+/* ---- two outputs of one arm on the same inputs that differ ---------------------------------------------------------------- */
+
+/* Dense bytes an output would hold if nothing were written to it. */
+static unsigned char *poison_dense(const struct buffer *b, uint32_t word)
+{
+	unsigned char *span = malloc(b->bytes + 1),
+		      *dense = malloc((size_t)assay_shape_count(&b->shape) * b->elem_bytes + 1);
+
+	if (span && dense) {
+		for (size_t i = 0; i < b->bytes; i++)
+			span[i] = (unsigned char)(word >> 8 * (i % 4));
+		tensor_gather(&b->shape, b->elem_bytes, span, dense);
+	}
+	free(span);
+	return dense;
+}
+
+/* Elements that hold the first poison in a and the second in b. Returns how many other elements differ. */
+static int64_t unwritten_find(struct stage *st, const struct scene *sc, const char *arm, const struct image *a,
+			      const struct image *b)
+{
+	int64_t others = 0;
+
+	for (int k = 0; k < a->n; k++) {
+		const struct buffer *buf = sc->buf[a->tensor[k]];
+		const uint8_t *mask = sc->mask[a->tensor[k]];
+		int64_t n = assay_shape_count(&buf->shape), unwritten = 0, first = -1;
+		size_t eb = buf->elem_bytes;
+		if (a->block[k] == b->block[k])
+			continue;
+		const unsigned char *pa = image_bytes(a, k), *pb = image_bytes(b, k);
+		unsigned char *wa = poison_dense(buf, TENSOR_POISON_A), *wb = poison_dense(buf, TENSOR_POISON_B);
+		for (int64_t i = 0; wa && wb && i < n; i++) {
+			size_t at = (size_t)i * eb;
+			if ((mask && !mask[i]) || !memcmp(pa + at, pb + at, eb))
+				continue;
+			if (!memcmp(pa + at, wa + at, eb) && !memcmp(pb + at, wb + at, eb)) {
+				if (first < 0)
+					first = i;
+				unwritten++;
+			} else {
+				others++;
+			}
+		}
+		free(wa);
+		free(wb);
+		if (unwritten) {
+			char at[TENSOR_AT_MAX], text[320];
+			tensor_at(buf->desc, &buf->shape, first, at, sizeof(at));
+			snprintf(text, sizeof(text), "leaves %lld of %lld elements of %s unwritten, first %s",
+				 (long long)unwritten, (long long)n, buf->desc->name, at);
+			memory_finding(st, arm, buf->desc->name, "unwritten", first * (int64_t)eb,
+				       unwritten * (int64_t)eb, text);
+		}
+	}
+	return others;
+}
+
+static int64_t non_finite(struct stage *st, const struct image *im)
+{
+	int64_t bad = 0;
+
+	for (int k = 0; k < im->n; k++) {
+		const struct assay_tensor *t = &st->cell->kernel->tensors[im->tensor[k]];
+		int64_t n = assay_shape_count(&st->main.shape[im->tensor[k]]);
+		for (int64_t i = 0; t->dtype <= ASSAY_E5M2 && i < n; i++)
+			bad += !isfinite(fill_element(image_bytes(im, k), t->dtype, i));
+	}
+	return bad;
+}
+
+static void unstable_finding(struct stage *st, struct subject *s, const struct image *want, struct relaunch *rl)
+{
+	char text[512] = "";
+	json_t *f;
+
+	if (finding_failed(st->findings, "repeat", s->name))
+		return;
+	if (rl->diff.out >= 0) {
+		int t = want->tensor[rl->diff.out];
+		diff_text(&st->cell->kernel->tensors[t], &st->main.shape[t], image_bytes(&rl->image, rl->diff.out),
+			  image_bytes(want, rl->diff.out), &rl->diff, text, sizeof(text));
+	}
+	f = finding_add(st->findings, "repeat", s->name, "mismatch",
+			"%d of %d launches differ from the arm's own first%s: %s", rl->differ, rl->launches,
+			rl->same_elements ? ", in the same elements" : ", not in the same elements (race)", text);
+	json_object_set_new(f, "against", json_string(s->name));
+	if (rl->diff.out >= 0) {
+		int t = want->tensor[rl->diff.out];
+		diff_fields(f, &st->cell->kernel->tensors[t], &st->main.shape[t], image_bytes(&rl->image, rl->diff.out),
+			    image_bytes(want, rl->diff.out), &rl->diff);
+	}
+	json_object_set_new(f, "launches", json_integer(rl->launches));
+	json_object_set_new(f, "launches_differ", json_integer(rl->differ));
+	json_object_set_new(f, "same_elements", json_boolean(rl->same_elements));
+	json_object_set_new(f, "bound", json_null());
+}
+
+/* Which input's tail the outputs depend on: NaN behind one at a time. */
+static const char *over_read_of(struct stage *st, struct subject *s, const struct image *huge, struct err *err)
+{
+	const struct assay_kernel *k = st->cell->kernel;
+	const char *name = NULL;
+
+	for (int t = 0; !name && t < k->n_tensors && subject_runs(s); t++) {
+		struct checked seen;
+		struct image im;
+		bool ok;
+		if (!st->in[t] && !s->ready->derived[t].alloc)
+			continue;
+		st->nan_only = t;
+		if (!check_launch(st, s->ready, TENSOR_POISON_A, TAIL_NAN, false, &seen, &ok, err) || !ok)
+			break;
+		if (!image_take(st, s->ready, NULL, 0, false, TENSOR_POISON_A, &im, err))
+			break;
+		if (!image_same(&im, huge))
+			name = k->tensors[t].name;
+		image_drop(&im);
+	}
+	st->nan_only = -1;
+	return name;
+}
+
+/* a: first poison and NaN tails; b: second poison and huge tails; they differ. */
+static bool tell_apart(struct stage *st, struct subject *s, const struct image *a, const struct image *b,
+		       struct err *err)
+{
+	const struct image *known[] = {a, b};
+	struct checked seen;
+	struct image c;
+	char text[320];
+	bool ok;
+
+	if (!unwritten_find(st, &st->main, s->name, a, b))
+		return true;
+	struct relaunch rl;
+	if (!check_relaunch(st, s, 3, a, &rl, err))
+		return false;
+	if (rl.differ) {
+		image_drop(&rl.image);
+		if (!check_relaunch(st, s, check_affordable(st, RELAUNCHES), a, &rl, err))
+			return false;
+		if (rl.differ)
+			unstable_finding(st, s, a, &rl);
+		image_drop(&rl.image);
+		return true;
+	}
+	if (!subject_runs(s))
+		return true;
+	if (!check_launch(st, s->ready, TENSOR_POISON_A, TAIL_HUGE, false, &seen, &ok, err))
+		return false;
+	if (!ok)
+		return true;
+	if (!image_take(st, s->ready, known, 2, true, TENSOR_POISON_A, &c, err))
+		return false;
+	if (!image_same(a, &c)) {
+		int64_t nan = non_finite(st, a), huge = non_finite(st, &c);
+		const char *tensor = over_read_of(st, s, &c, err);
+		if (nan && !huge)
+			snprintf(text, sizeof(text),
+				 "%lld elements are not finite, only with NaN behind %s: reads beyond it",
+				 (long long)nan, tensor ? tensor : "the inputs");
+		else
+			snprintf(text, sizeof(text), "the output depends on what lies behind %s: reads beyond it",
+				 tensor ? tensor : "the inputs");
+		memory_finding(st, s->name, tensor, "over_read", -1, -1, text);
+	} else {
+		snprintf(text, sizeof(text),
+			 "the output depends on what the output buffer or the workspace held before the launch");
+		memory_finding(st, s->name, NULL, "unwritten", -1, -1, text);
+	}
+	image_drop(&c);
+	return !st->lost;
+}
+
+static bool one_arm(struct stage *st, struct evidence *ev, int set, int i, size_t digest_max, struct err *err)
+{
+	struct subject *s = &st->subject[i];
+	const struct image *known[STAGE_SUBJECTS];
+	struct image *first = &ev->first[set][i], second;
+	struct checked seen;
+	bool ok, intact = true;
+
+	for (int k = 0; k < st->n_subjects; k++)
+		known[k] = ev->have[set][k] ? &ev->first[set][k] : NULL;
+	if (!check_launch(st, s->ready, TENSOR_POISON_A, TAIL_NAN, set == 0 && !s->ready->graph, &seen, &ok, err))
+		return false;
+	if (!ok)
+		return true;
+	guard_findings(st, s->name, s->ready, &seen);
+	if (!image_take(st, s->ready, known, st->n_subjects, true, TENSOR_POISON_A, first, err))
+		return false;
+	ev->have[set][i] = true;
+	gap_findings(st, s->name, first);
+	if (!inputs_check(st, s->ready, s->name, digest_max, &intact, err))
+		return false;
+	if (!check_launch(st, s->ready, TENSOR_POISON_B, TAIL_HUGE, false, &seen, &ok, err))
+		return false;
+	if (!ok)
+		return true;
+	guard_findings(st, s->name, s->ready, &seen);
+	known[i] = first;
+	if (!image_take(st, s->ready, known, st->n_subjects, false, TENSOR_POISON_B, &second, err))
+		return false;
+	ok = image_same(first, &second);
+	if (!ok) {
+		image_drop(&second);
+		if (!image_take(st, s->ready, known, st->n_subjects, true, TENSOR_POISON_B, &second, err))
+			return false;
+	}
+	if (ok || !intact) {
+		/* An arm that changes its inputs cannot give the same output twice: one finding is enough. */
+		image_drop(&second);
+		return inputs_check(st, s->ready, s->name, digest_max, &intact, err);
+	}
+	if (!inputs_check(st, s->ready, s->name, digest_max, &intact, err))
+		return false;
+	ok = !intact || tell_apart(st, s, first, &second, err);
+	image_drop(&second);
+	return ok;
+}
+
+static void graph_finding(struct stage *st, const struct subject *s)
+{
+	int want = s->n_launches, got = s->ready->graph_kernels;
+	json_t *f;
+
+	if (got < 0)
+		return;
+	if (want && got != want)
+		f = finding_add(st->findings, "graph", s->name, "wrong", "graph has %d of %d launches", got, want);
+	else
+		f = finding_add(st->findings, "graph", s->name, "pass", NULL);
+	json_object_set_new(f, "launches", json_integer(want));
+	json_object_set_new(f, "captured", json_integer(got));
+}
+
+static bool all_arms(struct stage *st, struct evidence *ev, size_t digest_max, struct err *err)
+{
+	for (int set = 0; set < INPUT_SETS; set++) {
+		if (!check_set(st, set, NULL, err))
+			return false;
+		for (int i = 0; i < st->n_subjects; i++) {
+			struct subject *s = &st->subject[i];
+			if (s->role == ROLE_NULL || !subject_runs(s) || !s->ready)
+				continue;
+			stage_beat(st, "memory", s->name, set);
+			if (!one_arm(st, ev, set, i, digest_max, err))
+				return false;
+		}
+	}
+	return true;
+}
+
+bool check_memory(struct stage *st, struct evidence *ev, struct err *err)
+{
+	bool intact = true;
+
+	if (!all_arms(st, ev, DIGEST_EACH_BYTES, err) || !inputs_check(st, NULL, NULL, 0, &intact, err))
+		return false;
+	if (!intact) {
+		/* Somebody changed a large input: all over again, with a digest after every launch, to say who. */
+		evidence_drop(ev);
+		finding_drop(st->findings, "memory", NULL);
+		if (!stage_load(st, 0, true, err) || !all_arms(st, ev, 0, err))
+			return false;
+	}
+	for (int i = 0; i < st->n_subjects; i++) {
+		struct subject *s = &st->subject[i];
+		if (s->role == ROLE_NULL || s->unsupported || !s->ready)
+			continue;
+		graph_finding(st, s);
+		if (!s->failed && !finding_failed(st->findings, "memory", s->name))
+			finding_add(st->findings, "memory", s->name, "pass", NULL);
+	}
+	return true;
+}
+
+bool check_again(struct stage *st, const struct evidence *ev, int launches_before, struct err *err)
+{
+	bool intact = true;
+
+	/* First the inputs as the rounds left them: nothing is loaded before this. */
+	if (!inputs_check(st, NULL, NULL, 0, &intact, err))
+		return false;
+	if (!intact)
+		finding_add(st->findings, "memory", NULL, "wrong", "an input changed during the timed rounds");
+	for (int set = INPUT_SETS - 1; set >= 0; set--) {
+		if (!check_set(st, set, NULL, err))
+			return false;
+		for (int i = 0; i < st->n_subjects; i++) {
+			struct subject *s = &st->subject[i];
+			struct relaunch rl;
+			if (!subject_runs(s) || s->role == ROLE_NULL || !ev->have[set][i])
+				continue;
+			stage_beat(st, "again", s->name, set);
+			if (!check_relaunch(st, s, 1, &ev->first[set][i], &rl, err))
+				return false;
+			if (rl.differ && rl.diff.out >= 0 && !finding_failed(st->findings, "repeat", s->name)) {
+				char text[512];
+				int t = rl.image.tensor[rl.diff.out];
+				const struct assay_tensor *desc = &st->cell->kernel->tensors[t];
+				const unsigned char *got = image_bytes(&rl.image, rl.diff.out);
+				const unsigned char *want = image_bytes(&ev->first[set][i], rl.diff.out);
+				diff_text(desc, &st->main.shape[t], got, want, &rl.diff, text, sizeof(text));
+				json_t *f = finding_add(st->findings, "repeat", s->name, "mismatch",
+							"after the timed rounds (%d launches) it gives other bits than "
+							"at first: %s",
+							launches_before, text);
+				json_object_set_new(f, "against", json_string(s->name));
+				diff_fields(f, desc, &st->main.shape[t], got, want, &rl.diff);
+				json_object_set_new(f, "launches", json_integer(1));
+				json_object_set_new(f, "launches_differ", json_integer(1));
+				json_object_set_new(f, "same_elements", json_true());
+				json_object_set_new(f, "bound", json_null());
+			}
+			image_drop(&rl.image);
+		}
+	}
+	return true;
+}

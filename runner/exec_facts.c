@@ -1,0 +1,168 @@
+#include "exec_facts.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "finding.h"
+
+static const char *const roles[] = {
+	[ROLE_SHIPPED] = "shipped", [ROLE_CANDIDATE] = "candidate", [ROLE_HEADROOM] = "headroom", [ROLE_NULL] = "null"};
+static const char *const orders[] = {[ORDER_RANDOM] = "random", [ORDER_FIXED] = "fixed", [ORDER_LIST] = "list"};
+
+bool facts_data(struct stage *st, json_t *facts)
+{
+	json_t *audit = json_object();
+	bool held = true, any = false;
+
+	for (int t = 0; t < st->cell->kernel->n_tensors; t++) {
+		const struct input *in = st->in[t];
+		if (!in)
+			continue;
+		any = true;
+		json_object_update(audit, in->audit);
+		for (size_t i = 0; i < json_array_size(in->broken); i++) {
+			const json_t *b = json_array_get(in->broken, i);
+			json_t *f =
+				finding_add(st->findings, "data", NULL, "invalid", "data promise broken, %s%s",
+					    json_string_value(json_object_get(b, "text")),
+					    json_integer_value(json_object_get(b, "set")) ? " (second input set)" : "");
+			json_object_set(f, "tensor", json_object_get(b, "tensor"));
+			held = false;
+		}
+	}
+	if (any && held)
+		json_object_set_new(finding_add(st->findings, "data", NULL, "pass", NULL), "tensor", json_null());
+	json_object_set_new(facts, "data_audit", audit);
+	return held;
+}
+
+static void set_real(json_t *o, const char *key, double v)
+{
+	json_object_set_new(o, key, isfinite(v) ? json_real(v) : json_null());
+}
+
+void facts_work(struct stage *st, json_t *facts)
+{
+	const struct assay_kernel *k = st->cell->kernel;
+	struct assay_work w = {NAN, NAN, NAN};
+	struct assay_facts f;
+	json_t *o = json_object();
+
+	for (int t = 0; t < ASSAY_MAX_TENSORS; t++) {
+		f.distinct[t] = t < k->n_tensors && st->in[t] ? st->in[t]->distinct : -1;
+		f.nonzero[t] = t < k->n_tensors && st->in[t] ? st->in[t]->nonzero : -1;
+	}
+	if (k->work)
+		k->work(&st->cell->point, &f, &w);
+	set_real(o, "bytes", w.bytes);
+	set_real(o, "least_bytes", w.least_bytes);
+	set_real(o, "flop", w.flop);
+	json_object_set_new(facts, "work", o);
+}
+
+void facts_digests(struct stage *st, const struct evidence *ev, struct facts_sha *sha)
+{
+	memset(sha, 0, sizeof(*sha));
+	for (int i = 0; i < st->n_subjects; i++) {
+		const struct image *im = &ev->first[0][i];
+		int same = -1;
+		if (!ev->have[0][i] || !im->n)
+			continue;
+		/* Arms that share their bytes share the hash. */
+		for (int k = 0; k < i && same < 0; k++)
+			if (ev->have[0][k] && ev->first[0][k].n == im->n &&
+			    !memcmp(ev->first[0][k].block, im->block, (size_t)im->n * sizeof(*im->block)))
+				same = k;
+		if (same >= 0)
+			memcpy(sha->hex[i], sha->hex[same], sizeof(sha->hex[i]));
+		else
+			image_sha256(im, sha->hex[i]);
+	}
+}
+
+static json_t *text_or_null(const char *s)
+{
+	json_t *j = s && s[0] ? json_string(s) : NULL;
+
+	return j ? j : json_null();
+}
+
+void facts_arms(struct stage *st, const struct facts_sha *sha, const struct rounds *rounds, json_t *facts)
+{
+	const struct assay_kernel *k = st->cell->kernel;
+	json_t *arms = json_array();
+
+	for (int i = 0; i < st->n_subjects; i++) {
+		const struct subject *s = &st->subject[i];
+		json_t *o, *artifact = NULL;
+		if (s->role == ROLE_NULL && (!rounds || !rounds->sample[i]))
+			continue;
+		o = json_object();
+		json_object_set_new(o, "name", json_string(s->name));
+		json_object_set_new(o, "role", json_string(roles[s->role]));
+		json_object_set_new(o, "unsupported", text_or_null(s->unsupported));
+		json_object_set_new(o, "out_sha256", text_or_null(sha->hex[i]));
+		json_object_set_new(o, "form",
+				    text_or_null(k->form && !s->unsupported ? k->form(s->arm->desc, st->ops->kind,
+										      st->ops->info(st->be)->cc)
+									    : NULL));
+		if (s->n_launches && st->ops->artifact)
+			artifact = st->ops->artifact(st->be, s->launch, s->n_launches);
+		json_object_set_new(o, "artifact", artifact ? artifact : json_null());
+		json_object_set_new(o, "samples_ns", rounds ? rounds_samples(rounds, i) : json_null());
+		json_array_append_new(arms, o);
+	}
+	json_object_set_new(facts, "arms", arms);
+}
+
+static void set_peak(json_t *o, const char *key, double v)
+{
+	json_object_set_new(o, key, v > 0 && isfinite(v) ? json_real(v) : json_null());
+}
+
+void facts_measure(struct stage *st, const struct facts_measure *m, const struct rounds *r, json_t *facts)
+{
+	const struct timing *t = &st->cell->timing;
+	json_t *o = json_object();
+
+	json_object_set_new(o, "clock", json_string(t->clock == CLOCK_DEVICE ? "device" : "launch_to_completion"));
+	json_object_set_new(o, "scrub_bytes", m->scrub_bytes >= 0 ? json_integer(m->scrub_bytes) : json_null());
+	json_object_set_new(o, "batch", json_integer(r->batch));
+	json_object_set_new(o, "order", json_string(orders[t->order]));
+	json_object_set_new(o, "order_seed", json_integer((json_int_t)m->order_seed));
+	json_object_set_new(o, "rounds", json_integer(r->n));
+	json_object_set_new(o, "dropped", json_integer(r->dropped));
+	json_object_set_new(o, "cut", r->cut ? json_string("budget") : json_null());
+	json_object_set_new(o, "floor_ns", m->floor_ns > 0 ? json_integer(m->floor_ns) : json_null());
+	json_object_set_new(o, "tick_ns", json_real(m->tick_ns));
+	json_object_set_new(o, "wall_ns", json_integer(r->wall_ns));
+	json_object_set_new(o, "threads", json_integer(st->ops->info(st->be)->threads));
+	set_peak(o, "peak_bytes_per_s", st->ops->peak_bytes_per_s ? st->ops->peak_bytes_per_s(st->be) : 0);
+	set_peak(o, "peak_flop_per_s", st->ops->peak_flop_per_s ? st->ops->peak_flop_per_s(st->be) : 0);
+	/* A scrub that could not be tried is neither proven nor disproven. */
+	json_object_set_new(o, "scrub_proven", m->proof.measured ? json_boolean(m->proof.proven) : json_null());
+	json_object_set_new(o, "scrub_ratio", m->proof.measured ? json_real(m->proof.ratio) : json_null());
+	json_object_set_new(o, "rotate", json_boolean(t->scrub == SCRUB_ROTATE));
+	json_object_set_new(facts, "measure", o);
+}
+
+static json_t *known(int v)
+{
+	return v >= 0 ? json_integer(v) : json_null();
+}
+
+json_t *facts_state(const struct device_state *s)
+{
+	json_t *o = json_object();
+
+	json_object_set_new(o, "sm_mhz", known(s->sm_mhz));
+	json_object_set_new(o, "mem_mhz", known(s->mem_mhz));
+	json_object_set_new(o, "temperature_c", known(s->temperature_c));
+	json_object_set_new(o, "power_w", known(s->power_w));
+	json_object_set_new(o, "throttle",
+			    !s->throttle       ? json_null()
+			    : s->throttle_text ? json_string(s->throttle_text)
+					       : json_integer((json_int_t)(s->throttle & INT64_MAX)));
+	json_object_set_new(o, "other_processes", known(s->other_processes));
+	return o;
+}

@@ -1,0 +1,31 @@
+/* exec_facts: what exec saw, as the JSON of docs/verdict.md. */
+#ifndef ASSAY_EXEC_FACTS_H
+#define ASSAY_EXEC_FACTS_H
+
+#include <jansson.h>
+
+#include "calibrate.h"
+#include "check.h"
+#include "rounds.h"
+#include "stage.h"
+
+/* `data` findings of broken promises (a pass where there is none) and the audit. Returns whether every promise held. */
+bool facts_data(struct stage *st, json_t *facts);
+void facts_work(struct stage *st, json_t *facts);
+/* out_sha256 by subject, empty where it did not run. */
+struct facts_sha {
+	char hex[STAGE_SUBJECTS][65];
+};
+void facts_digests(struct stage *st, const struct evidence *ev, struct facts_sha *sha);
+/* Sets "arms". rounds NULL: not timed. */
+void facts_arms(struct stage *st, const struct facts_sha *sha, const struct rounds *rounds, json_t *facts);
+struct facts_measure {
+	double tick_ns;
+	int64_t floor_ns, scrub_bytes;
+	struct scrub_proof proof;
+	uint64_t order_seed;
+};
+void facts_measure(struct stage *st, const struct facts_measure *m, const struct rounds *rounds, json_t *facts);
+json_t *facts_state(const struct device_state *s);
+
+#endif

@@ -1,0 +1,48 @@
+/* inputs: the filled tensors of cells, kept between cells. They are functions of the seed and the coordinates, so cells that
+ * differ in other axes share them: a cache pool of 512 MiB is filled and audited once for all its cells.
+ *
+ * Each has one live buffer, at one address for every arm and both input sets, and a master of each set to load it from. A tensor
+ * above INPUT_ONE_SET_BYTES has no masters and the same bytes in both sets. */
+#ifndef ASSAY_INPUTS_H
+#define ASSAY_INPUTS_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "backend.h"
+#include "err.h"
+#include "fill.h"
+#include "plan.h"
+#include "tensors.h"
+
+enum { INPUT_SETS = 2 };
+#define INPUT_ONE_SET_BYTES ((size_t)128 << 20)
+
+struct input {
+	struct buffer live;
+	void *master[INPUT_SETS]; /* device memory; NULL where one_set */
+	bool one_set;
+	int loaded; /* the set that live holds; -1: changed by somebody, load it again */
+	uint64_t digest[INPUT_SETS];
+	int64_t distinct, nonzero; /* of set 0; -1: not counted */
+	json_t *audit; /* object by "tensor" or "tensor.field", of set 0; owned */
+	json_t *broken; /* array of sentences, one a broken promise; owned */
+};
+
+struct inputs;
+/* budget_bytes: evicts the least recently used above it. */
+struct inputs *inputs_create(struct backend *be, int64_t budget_bytes);
+void inputs_destroy(struct inputs *s); /* NULL is fine */
+
+/* The input of tensor t of the cell at its point, made where it is not kept. Stays until inputs_unpin. NULL with *err. */
+struct input *inputs_get(struct inputs *s, const struct cell *c, int t, const struct assay_shape *shape,
+			 struct err *err);
+void inputs_unpin(struct inputs *s);
+
+/* Makes live hold a set. Nothing to do where it does, unless force. */
+bool input_load(struct inputs *s, struct input *in, int set, bool force, struct err *err);
+/* Whether live still has the digest of the set it holds. */
+bool input_intact(struct inputs *s, struct input *in, bool *intact, struct err *err);
+
+#endif

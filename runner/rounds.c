@@ -1,0 +1,523 @@
+#include "rounds.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "finding.h"
+#include "judge.h"
+
+enum { GIVE_UP_AFTER = 3, COPIES_MAX = 64, WARM_SAMPLES = 512 };
+/* After so long without a launch the clocks have come down. */
+#define IDLE_NS 1000000000
+
+struct play {
+	struct stage *st;
+	const struct timing *t;
+	const struct rounds_job *job;
+	struct rounds *out;
+	int arm[STAGE_SUBJECTS], n_arms; /* subjects that are timed */
+	/* SCRUB_ROTATE: scenes with copies of the inputs, and each arm planned in each. Copy 0 is the main scene. */
+	struct scene *copy;
+	struct ready *(*ready)[STAGE_SUBJECTS]; /* [copy][subject] */
+	int n_copies;
+	uint64_t turn;
+	int failures[STAGE_SUBJECTS], in_a_row[STAGE_SUBJECTS];
+	struct err why[STAGE_SUBJECTS];
+};
+
+static uint64_t split_mix(uint64_t *s)
+{
+	uint64_t z = *s += 0x9E3779B97F4A7C15u;
+
+	z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
+	z = (z ^ z >> 27) * 0x94D049BB133111EBu;
+	return z ^ z >> 31;
+}
+
+void rounds_order(uint64_t seed, int round, int n, int order[])
+{
+	uint64_t s = seed ^ ((uint64_t)round + 1) * 0xD1342543DE82EF95u;
+
+	for (int i = 0; i < n; i++)
+		order[i] = i;
+	for (int i = n - 1; i > 0; i--) {
+		int k = (int)((split_mix(&s) >> 32) * (uint64_t)(i + 1) >> 32), keep = order[i];
+		order[i] = order[k];
+		order[k] = keep;
+	}
+}
+
+/* ---- one sample ----------------------------------------------------------------------------------------------------- */
+
+static struct ready *next_ready(struct play *p, int subject)
+{
+	if (!p->n_copies)
+		return p->st->subject[subject].ready;
+	return p->ready[p->turn++ % (uint64_t)p->n_copies][subject];
+}
+
+static bool scrub(struct play *p, struct err *err)
+{
+	if (p->t->scrub == SCRUB_NONE || p->t->scrub == SCRUB_ROTATE)
+		return true;
+	return p->st->ops->scrub(p->st->be, p->t->scrub == SCRUB_AUTO ? -1 : p->t->scrub_bytes, err);
+}
+
+/* The bracket queued behind the scrub: nothing is waited for until all launches of the sample are queued. */
+static bool sample_device(struct play *p, int subject, int batch, int64_t *sum, struct err *err)
+{
+	struct stage *st = p->st;
+	int64_t ns, escaped = 0;
+	int done = 0;
+	bool ok = true;
+
+	for (; ok && done < batch; done++) {
+		struct ready *r = next_ready(p, subject);
+		ok = ready_restore(st, r, err) && scrub(p, err) && st->ops->mark(st->be, 2 * done, err) &&
+		     ready_enqueue(st, r, err) && st->ops->mark(st->be, 2 * done + 1, err);
+	}
+	if (!stage_sync(st, &escaped, ok ? err : NULL))
+		ok = false;
+	if (escaped > p->out->escaped_ns[subject])
+		p->out->escaped_ns[subject] = escaped;
+	*sum = 0;
+	for (int i = 0; ok && i < batch; i++) {
+		ok = st->ops->elapsed(st->be, 2 * i, 2 * i + 1, &ns, err);
+		*sum += ns;
+	}
+	return ok;
+}
+
+static bool sample_host(struct play *p, int subject, int batch, int64_t *sum, struct err *err)
+{
+	struct stage *st = p->st;
+
+	*sum = 0;
+	for (int i = 0; i < batch; i++) {
+		struct ready *r = next_ready(p, subject);
+		int64_t from, to, escaped = 0;
+		bool lost = false;
+		if (!ready_restore(st, r, err) || !scrub(p, err) || !stage_sync(st, NULL, err))
+			return false;
+		from = st->ops->now(st->be);
+		bool ok = ready_enqueue(st, r, err);
+		bool synced = st->ops->sync(st->be, &lost, ok ? err : NULL);
+		to = st->ops->now(st->be);
+		st->lost = st->lost || lost;
+		if (!ok || !synced)
+			return false;
+		*sum += to - from;
+		if (st->ops->drain && !st->ops->drain(st->be, &escaped, &st->lost, err))
+			return false;
+		if (escaped > p->out->escaped_ns[subject])
+			p->out->escaped_ns[subject] = escaped;
+	}
+	return true;
+}
+
+/* The mean of batch launches, each scrubbed and bracketed on its own. False: a launch failed, with *err. */
+static bool sample(struct play *p, int subject, int batch, int round, int64_t *ns, struct err *err)
+{
+	int64_t sum;
+
+	stage_beat(p->st, "timing", p->st->subject[subject].name, round);
+	bool ok = p->t->clock == CLOCK_DEVICE ? sample_device(p, subject, batch, &sum, err)
+					      : sample_host(p, subject, batch, &sum, err);
+	*ns = ok ? (sum + batch / 2) / batch : -1;
+	p->out->launches += batch;
+	return ok;
+}
+
+/* ---- copies of the inputs --------------------------------------------------------------------------------------------- */
+
+static void copies_free(struct play *p)
+{
+	for (int c = 0; c < p->n_copies; c++) {
+		for (int i = 0; c && i < STAGE_SUBJECTS; i++)
+			ready_destroy(p->st, p->ready[c][i]);
+		if (c)
+			scene_destroy(p->st, &p->copy[c]);
+	}
+	free(p->copy);
+	free(p->ready);
+	p->copy = NULL;
+	p->ready = NULL;
+	p->n_copies = 0;
+}
+
+static bool copy_fill(struct stage *st, struct scene *sc, uint32_t fresh, struct err *err)
+{
+	for (int t = 0; t < st->cell->kernel->n_tensors; t++)
+		if ((fresh >> t & 1) && sc->own[t].bytes &&
+		    !st->ops->copy(st->be, sc->own[t].data, st->in[t]->live.data, sc->own[t].bytes, err))
+			return false;
+	return true;
+}
+
+static bool copies_make(struct play *p, struct err *err)
+{
+	struct stage *st = p->st;
+	int64_t llc = st->ops->info(st->be)->llc_bytes, bytes = 0;
+	uint32_t fresh = 0;
+	int want = p->t->rotate_copies;
+
+	for (int t = 0; t < st->cell->kernel->n_tensors; t++)
+		if (st->in[t] && st->cell->kernel->tensors[t].role == ASSAY_IN) {
+			fresh |= 1u << t;
+			bytes += (int64_t)st->in[t]->live.bytes;
+		}
+	if (want <= 0)
+		want = bytes > 0 && llc > 0 ? (int)fmin(COPIES_MAX, ceil(4.0 * (double)llc / (double)bytes)) + 1 : 4;
+	if (want > COPIES_MAX)
+		want = COPIES_MAX;
+	p->copy = calloc((size_t)want, sizeof(*p->copy));
+	p->ready = calloc((size_t)want, sizeof(*p->ready));
+	if (!p->copy || !p->ready)
+		return err_set(err, "out of memory");
+	for (int c = 0; c < want; c++) {
+		if (c && !scene_create(st, &st->cell->point, fresh, &p->copy[c], err))
+			return false;
+		p->n_copies = c + 1;
+		if (c && !copy_fill(st, &p->copy[c], fresh, err))
+			return false;
+		for (int a = 0; a < p->n_arms; a++) {
+			struct subject *s = &st->subject[p->arm[a]];
+			p->ready[c][p->arm[a]] = c ? ready_create(st, &p->copy[c], s, err) : s->ready;
+			if (!p->ready[c][p->arm[a]])
+				return err_prefix(err, "%s, copy %d of the inputs", s->name, c);
+		}
+	}
+	if (bytes * want < 2 * llc)
+		stage_note(st, "rotate: %d copies are %lld MiB, less than two last-level caches: this is warm", want,
+			   (long long)(bytes * want >> 20));
+	return true;
+}
+
+/* ---- rounds ----------------------------------------------------------------------------------------------------------- */
+
+static bool asked_for(const struct rounds_job *job, const char *name)
+{
+	return !job->only[0] || stage_listed(job->only, name);
+}
+
+/* The arms in the order that `fixed` and `list` launch them in. */
+static void arms_in_order(struct play *p)
+{
+	struct stage *st = p->st;
+	bool taken[STAGE_SUBJECTS] = {false};
+
+	for (int l = 0; p->t->order == ORDER_LIST && l < MAX_LIST && p->t->order_list[l]; l++) {
+		const struct subject *s = stage_find(st, p->t->order_list[l]);
+		int i = s ? (int)(s - st->subject) : -1;
+		if (s && !taken[i] && subject_runs(s) && s->ready && asked_for(p->job, s->name)) {
+			p->arm[p->n_arms++] = i;
+			taken[i] = true;
+		}
+	}
+	for (int i = 0; i < st->n_subjects; i++)
+		if (!taken[i] && subject_runs(&st->subject[i]) && st->subject[i].ready &&
+		    asked_for(p->job, st->subject[i].name))
+			p->arm[p->n_arms++] = i;
+}
+
+static void arm_failed(struct play *p, int subject, const struct err *err)
+{
+	p->failures[subject]++;
+	p->in_a_row[subject]++;
+	p->why[subject] = *err;
+}
+
+/* Launches for the clocks and caches, outside of every sample. *t_ns: what shipped took, for the batch. */
+static bool warm_up(struct play *p, struct warmth *warm, double *t_ns, struct err *err)
+{
+	struct stage *st = p->st;
+	int64_t now = st->ops->now(st->be), ns, seen[WARM_SAMPLES];
+	int n_seen = 0, launches = p->t->warmup_launches, base = p->n_arms ? p->arm[0] : 0;
+	bool timed = !warm->warmed || now - warm->last_ns > IDLE_NS;
+	struct err why;
+
+	for (int a = 0; a < p->n_arms; a++)
+		if (p->arm[a] == 0)
+			base = 0;
+	for (int k = 0; k < launches || k == 0; k++)
+		for (int a = 0; a < p->n_arms; a++) {
+			/* Shipped is launched once in any case: the batch is chosen by what it takes. */
+			if (k >= launches && p->arm[a] != base)
+				continue;
+			bool ok = sample(p, p->arm[a], 1, -1, &ns, &why);
+			if (st->lost)
+				return err_set(err, "%s: %s", st->subject[p->arm[a]].name, why.text);
+			if (ok && p->arm[a] == base && n_seen < WARM_SAMPLES)
+				seen[n_seen++] = ns;
+		}
+	for (int64_t until = now + p->t->warmup_ns; timed && p->n_arms && st->ops->now(st->be) < until;) {
+		if (!sample(p, base, 1, -1, &ns, &why)) {
+			if (st->lost)
+				return err_set(err, "%s: %s", st->subject[base].name, why.text);
+			break;
+		}
+		if (n_seen == WARM_SAMPLES) {
+			memmove(seen + WARM_SAMPLES / 2, seen + WARM_SAMPLES / 2 + 1,
+				(WARM_SAMPLES / 2 - 1) * sizeof(*seen));
+			n_seen--;
+		}
+		seen[n_seen++] = ns;
+	}
+	warm->warmed = true;
+	*t_ns = 0;
+	if (n_seen) {
+		double tail[8];
+		int n = n_seen < 8 ? n_seen : 8;
+		for (int i = 0; i < n; i++)
+			tail[i] = (double)seen[n_seen - n + i];
+		*t_ns = stats_median(tail, n);
+	}
+	if (n_seen >= 16) {
+		double head[8];
+		for (int i = 0; i < 8; i++)
+			head[i] = (double)seen[i];
+		double from = stats_median(head, 8);
+		if (from > 1.1 * *t_ns)
+			stage_note(st, "clock ramp in the warm-up: shipped went from %.1f to %.1f us", from / 1000,
+				   *t_ns / 1000);
+	}
+	return true;
+}
+
+static int choose_batch(const struct play *p, double t_ns)
+{
+	const struct cell *c = p->st->cell;
+
+	if (p->job->batch > 0)
+		return p->job->batch;
+	if (p->t->batch > 0)
+		return p->t->batch;
+	/* A margin of nothing would ask for a perfect clock: it counts as half a per cent at least. */
+	double ln_m = fmax(judge_ln_margin(c->margin_fail, c->margin_floor_ns, t_ns), log(1.005));
+	int b = t_ns > 0 ? judge_batch(p->job->tick_ns, t_ns, ln_m) : ROUNDS_BATCH_MAX + 1;
+	return b < 1 ? 1 : b;
+}
+
+/* False: lost. *dropped: a launch failed, the round counts for nobody. */
+static bool one_round(struct play *p, int round, bool *dropped, struct err *err)
+{
+	struct stage *st = p->st;
+	int order[STAGE_SUBJECTS];
+	int64_t ns;
+	struct err why = {{0}};
+
+	*dropped = false;
+	if (p->t->order == ORDER_RANDOM) {
+		rounds_order(p->job->order_seed, round, p->n_arms, order);
+		/* One launch of shipped is thrown away, so that no arm is first after whatever went before. */
+		for (int a = 0; a < p->n_arms; a++)
+			if (p->arm[a] == 0 && !sample(p, 0, 1, round, &ns, &why) && st->lost)
+				return err_set(err, "%s: %s", st->subject[0].name, why.text);
+	} else {
+		for (int i = 0; i < p->n_arms; i++)
+			order[i] = i;
+	}
+	for (int i = 0; i < p->n_arms; i++) {
+		int s = p->arm[order[i]];
+		bool ok = sample(p, s, p->out->batch, round, &p->out->sample[s][round], &why);
+		if (st->lost)
+			return err_set(err, "%s: %s", st->subject[s].name, why.text);
+		if (ok) {
+			p->in_a_row[s] = 0;
+			continue;
+		}
+		*dropped = true;
+		arm_failed(p, s, &why);
+	}
+	for (int a = 0; *dropped && a < p->n_arms; a++)
+		p->out->sample[p->arm[a]][round] = -1;
+	return true;
+}
+
+static bool pair_done(const struct play *p, int arm, int base, const struct judge_rule *rule)
+{
+	double x[2][ROUNDS_MAX];
+	struct judge_result res;
+	bool done = false;
+	int n = p->out->n;
+
+	for (int r = 0; r < n; r++)
+		for (int k = 0; k < 2; k++) {
+			int64_t ns = p->out->sample[k ? base : arm][r];
+			x[k][r] = ns < 0 ? NAN : (double)ns;
+		}
+	struct judge_pair pair = {.arm = x[0], .shipped = x[1], .n = n};
+	if (rule->estimator == EST_PAIRED)
+		judge_paired(&pair, rule, &res, &done);
+	else
+		judge_seed(&pair, rule, &res, &done);
+	return done;
+}
+
+static int index_of(struct play *p, const char *name)
+{
+	const struct subject *s = stage_find(p->st, name);
+
+	return s && p->out->sample[s - p->st->subject] && subject_runs(s) ? (int)(s - p->st->subject) : -1;
+}
+
+/* Whether enough rounds are taken: by count, or because the judge has decided what this cell asks. */
+static bool enough(struct play *p)
+{
+	const struct cell *c = p->st->cell;
+	const struct timing *t = p->t;
+	int valid = p->out->n - p->out->dropped, first = 8, arm;
+	struct judge_rule rule = {.estimator = t->estimator,
+				  .fail = c->margin_fail,
+				  .warn = c->margin_warn,
+				  .floor_ns = c->margin_floor_ns,
+				  .alpha = t->alpha,
+				  .rounds = t->rounds,
+				  .min_rounds = t->min_rounds,
+				  .max_rounds = t->max_rounds,
+				  .confirm = t->confirm,
+				  .tau = 0};
+
+	if (p->job->rounds > 0)
+		return valid >= p->job->rounds;
+	if (t->rounds > 0)
+		return valid >= t->rounds;
+	if (valid >= t->max_rounds)
+		return true;
+	for (int i = 0; stats_looks[i]; i++)
+		if (stats_looks[i] >= t->min_rounds) {
+			first = stats_looks[i];
+			break;
+		}
+	if (valid < first && valid < t->max_rounds)
+		return false;
+	if (c->checks.on & 1u << CHECK_RATIO)
+		return false; /* its interval is what is asked for: all rounds */
+	if (c->selection == SELECT_ARM) {
+		arm = index_of(p, c->selected);
+		return arm <= 0 || pair_done(p, arm, 0, &rule);
+	}
+	for (int a = 0; a < p->n_arms; a++)
+		if (p->arm[a] != 0 && p->st->subject[p->arm[a]].role == ROLE_CANDIDATE &&
+		    !pair_done(p, p->arm[a], 0, &rule))
+			return false;
+	return true;
+}
+
+/* Takes an arm that fails again and again out of the rounds. */
+static void drop_failing(struct play *p)
+{
+	for (int a = 0; a < p->n_arms; a++) {
+		int s = p->arm[a];
+		if (p->in_a_row[s] < GIVE_UP_AFTER)
+			continue;
+		p->st->subject[s].failed = true;
+		memmove(&p->arm[a], &p->arm[a + 1], (size_t)(p->n_arms - a - 1) * sizeof(*p->arm));
+		p->n_arms--;
+		a--;
+		/* Whatever it had is of rounds that were dropped, or from before it broke: it is no measurement of this arm. */
+		for (int r = 0; r < ROUNDS_MAX; r++)
+			p->out->sample[s][r] = -1;
+	}
+}
+
+static void failure_findings(struct play *p)
+{
+	for (int s = 0; s < p->st->n_subjects; s++) {
+		if (!p->failures[s])
+			continue;
+		json_t *f =
+			finding_add(p->st->findings, "run", p->st->subject[s].name, "error",
+				    "launch failed in %d of %d rounds: %s", p->failures[s], p->out->n, p->why[s].text);
+		json_object_set_new(f, "phase", json_string("timing"));
+	}
+	for (int s = 0; s < p->st->n_subjects; s++) {
+		const struct subject *who = &p->st->subject[s];
+		if (p->out->escaped_ns[s] <= STAGE_ESCAPED_NS || finding_failed(p->st->findings, "run", who->name))
+			continue;
+		finding_add(p->st->findings, "run", who->name, "invalid",
+			    "stream escape: %.1f us of work ran on after the arm's own stream was done, so the clock "
+			    "does not see it",
+			    (double)p->out->escaped_ns[s] / 1000);
+	}
+}
+
+bool rounds_run(struct stage *st, const struct rounds_job *job, struct warmth *warm, struct rounds *out,
+		struct err *err)
+{
+	const struct timing *t = &st->cell->timing;
+	struct play p = {.st = st, .t = t, .job = job, .out = out};
+	int64_t start = st->ops->now(st->be), budget = t->cell_budget_ns, round_ns = 0;
+	double t_ns = 0;
+	bool ok = false;
+
+	memset(out, 0, sizeof(*out));
+	arms_in_order(&p);
+	for (int a = 0; a < p.n_arms; a++) {
+		out->sample[p.arm[a]] = malloc(ROUNDS_MAX * sizeof(int64_t));
+		if (!out->sample[p.arm[a]])
+			return err_set(err, "out of memory");
+	}
+	out->batch = 1;
+	/* Without the time for a single launch nothing is warmed up either. */
+	if (budget > 0 && budget <= 1000) {
+		out->cut = true;
+		return true;
+	}
+	if (t->scrub == SCRUB_ROTATE && !copies_make(&p, err)) {
+		if (!st->lost) {
+			stage_note(st, "not timed: %s", err->text);
+			ok = true;
+		}
+		goto done;
+	}
+	if (!warm_up(&p, warm, &t_ns, err))
+		goto done;
+	out->launches = 0;
+	out->batch = choose_batch(&p, t_ns);
+	ok = true;
+	while (out->batch <= ROUNDS_BATCH_MAX && p.n_arms && out->n < ROUNDS_MAX && !enough(&p)) {
+		int64_t from = st->ops->now(st->be);
+		bool dropped;
+		if (budget > 0 && from - start + round_ns > budget) {
+			out->cut = true;
+			break;
+		}
+		ok = one_round(&p, out->n, &dropped, err);
+		if (!ok)
+			break;
+		out->n++;
+		out->dropped += dropped;
+		if (dropped)
+			drop_failing(&p);
+		if (st->subject[0].failed)
+			break;
+		round_ns = st->ops->now(st->be) - from;
+	}
+	failure_findings(&p);
+	warm->last_ns = st->ops->now(st->be);
+done:
+	out->wall_ns = st->ops->now(st->be) - start;
+	copies_free(&p);
+	return ok;
+}
+
+void rounds_free(struct rounds *r)
+{
+	for (int i = 0; i < STAGE_SUBJECTS; i++)
+		free(r->sample[i]);
+	memset(r, 0, sizeof(*r));
+}
+
+json_t *rounds_samples(const struct rounds *r, int subject)
+{
+	json_t *a;
+
+	if (!r->sample[subject])
+		return json_null();
+	a = json_array();
+	for (int i = 0; i < r->n; i++)
+		json_array_append_new(a, r->sample[subject][i] < 0 ? json_null() : json_integer(r->sample[subject][i]));
+	return a;
+}

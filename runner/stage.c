@@ -1,0 +1,512 @@
+#include "stage.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "finding.h"
+
+void stage_beat(struct stage *st, const char *phase, const char *arm, int round)
+{
+	struct exec_beat *b = st->sink->beat;
+
+	if (phase)
+		snprintf(b->phase, sizeof(b->phase), "%s", phase);
+	snprintf(b->arm, sizeof(b->arm), "%s", arm ? arm : "");
+	b->round = round;
+	b->count++;
+}
+
+void stage_note(struct stage *st, const char *fmt, ...)
+{
+	char text[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	for (size_t i = 0; i < json_array_size(st->notes); i++)
+		if (!strcmp(json_string_value(json_array_get(st->notes, i)), text))
+			return;
+	json_array_append_new(st->notes, json_string(text));
+}
+
+struct subject *stage_find(struct stage *st, const char *name)
+{
+	for (int i = 0; name && i < st->n_subjects; i++)
+		if (!strcmp(st->subject[i].name, name))
+			return &st->subject[i];
+	return NULL;
+}
+
+bool subject_runs(const struct subject *s)
+{
+	return !s->unsupported && !s->failed;
+}
+
+bool stage_listed(const char *const arms[MAX_LIST], const char *name)
+{
+	if (!arms[0])
+		return true;
+	for (int i = 0; i < MAX_LIST && arms[i]; i++)
+		if (!strcmp(arms[i], name))
+			return true;
+	return false;
+}
+
+void stage_fail(struct stage *st, struct subject *s, const char *phase, const char *text)
+{
+	json_t *f = finding_add(st->findings, "run", s->name, "error", "%s: %s", phase, text);
+
+	json_object_set_new(f, "phase", json_string(phase));
+	s->failed = true;
+}
+
+bool stage_load(struct stage *st, int set, bool force, struct err *err)
+{
+	for (int t = 0; t < st->cell->kernel->n_tensors; t++)
+		if (st->in[t] && !input_load(st->inputs, st->in[t], set, force, err))
+			return false;
+	st->set = set;
+	return true;
+}
+
+static bool shapes_of(const struct assay_kernel *k, const struct assay_point *pt, struct assay_shape shape[],
+		      struct err *err)
+{
+	for (int t = 0; t < k->n_tensors; t++) {
+		memset(&shape[t], 0, sizeof(shape[t]));
+		if (k->shape(pt, t, &shape[t]) != 0)
+			return err_set(err, "%s: no shape of tensor %s at this point", k->name, k->tensors[t].name);
+	}
+	return true;
+}
+
+/* The defined region of each output, where the kernel has one. */
+static bool masks_of(struct stage *st, struct scene *sc, struct err *err)
+{
+	const struct assay_kernel *k = st->cell->kernel;
+	void *ptr[ASSAY_MAX_TENSORS] = {0};
+	char text[ASSAY_ERROR_MAX] = "";
+	struct assay_call call = {.point = &sc->point, .tensor = ptr, .shape = sc->shape, .error = text};
+
+	for (int t = 0; t < k->n_tensors; t++)
+		if (st->ops->kind == ASSAY_HOST && sc->buf[t])
+			ptr[t] = sc->buf[t]->data;
+	for (int t = 0; k->defined && t < k->n_tensors; t++) {
+		int64_t n = assay_shape_count(&sc->shape[t]);
+		if (k->tensors[t].role != ASSAY_OUT && k->tensors[t].role != ASSAY_INOUT)
+			continue;
+		sc->mask[t] = malloc(n ? (size_t)n : 1);
+		if (!sc->mask[t])
+			return err_set(err, "out of memory");
+		memset(sc->mask[t], 1, (size_t)n);
+		if (k->defined(&call, t, sc->mask[t]) != 0)
+			return err_set(err, "%s: no defined region of %s: %s", k->name, k->tensors[t].name, text);
+	}
+	return true;
+}
+
+bool scene_create(struct stage *st, const struct assay_point *pt, uint32_t fresh, struct scene *sc, struct err *err)
+{
+	const struct assay_kernel *k = st->cell->kernel;
+
+	memset(sc, 0, sizeof(*sc));
+	sc->point = *pt;
+	if (!shapes_of(k, pt, sc->shape, err))
+		return false;
+	for (int t = 0; t < k->n_tensors; t++) {
+		const struct assay_tensor *desc = &k->tensors[t];
+		bool own = desc->role == ASSAY_OUT || desc->role == ASSAY_WORKSPACE || (fresh >> t & 1);
+		if (desc->role == ASSAY_DERIVED)
+			continue;
+		if (!own && memcmp(&sc->shape[t], &st->in[t]->live.shape, sizeof(sc->shape[t]))) {
+			err_set(err,
+				"the shape of %s depends on this parameter, but none of its dimensions is named so",
+				desc->name);
+			goto fail;
+		}
+		if (own && !buffer_create(st->be, desc, &sc->shape[t], 0, &sc->own[t], err))
+			goto fail;
+		sc->buf[t] = own ? &sc->own[t] : &st->in[t]->live;
+	}
+	if (!masks_of(st, sc, err))
+		goto fail;
+	return true;
+fail:
+	scene_destroy(st, sc);
+	return false;
+}
+
+void scene_destroy(struct stage *st, struct scene *sc)
+{
+	for (int t = 0; t < ASSAY_MAX_TENSORS; t++) {
+		buffer_destroy(st->be, &sc->own[t]);
+		free(sc->mask[t]);
+	}
+	memset(sc, 0, sizeof(*sc));
+}
+
+/* The environment as it was, for as many names as an arm flips. */
+enum { MAX_FLIPS = 16 };
+struct env_saved {
+	char *value[MAX_FLIPS];
+};
+
+static void env_enter(const struct cell_arm *a, struct env_saved *saved)
+{
+	memset(saved, 0, sizeof(*saved));
+	for (int i = 0; i < a->n_env && i < MAX_FLIPS; i++) {
+		const char *was = getenv(a->env[i].name);
+		saved->value[i] = was ? strdup(was) : NULL;
+		if (a->env[i].value)
+			setenv(a->env[i].name, a->env[i].value, 1);
+		else
+			unsetenv(a->env[i].name);
+	}
+}
+
+static void env_leave(const struct cell_arm *a, struct env_saved *saved)
+{
+	for (int i = a->n_env < MAX_FLIPS ? a->n_env - 1 : MAX_FLIPS - 1; i >= 0; i--) {
+		if (saved->value[i])
+			setenv(a->env[i].name, saved->value[i], 1);
+		else
+			unsetenv(a->env[i].name);
+		free(saved->value[i]);
+	}
+}
+
+bool ready_derive(struct stage *st, struct ready *r, struct err *err)
+{
+	const struct assay_kernel *k = st->cell->kernel;
+
+	if (!r->subject->ops->derive)
+		return true;
+	for (int t = 0; t < k->n_tensors; t++)
+		if (r->derived[t].alloc && (!buffer_guard(st->be, &r->derived[t], TENSOR_GUARD_WORD, err) ||
+					    !buffer_poison(st->be, &r->derived[t], TENSOR_POISON_A, err)))
+			return false;
+	r->error[0] = '\0';
+	struct env_saved saved;
+	env_enter(r->subject->arm, &saved);
+	int rc = r->subject->ops->derive(&r->call);
+	env_leave(r->subject->arm, &saved);
+	if (rc != 0)
+		return err_set(err, "%s", r->error[0] ? r->error : "derive failed without a word");
+	if (!stage_sync(st, NULL, err))
+		return false;
+	for (int t = 0; t < k->n_tensors; t++) {
+		struct damage d;
+		if (!r->derived[t].alloc)
+			continue;
+		if (!buffer_check(st->be, &r->derived[t], &d, err))
+			return false;
+		if (d.any)
+			return err_set(err, "derive wrote outside of %s, at byte %lld of %zu", k->tensors[t].name,
+				       (long long)d.offset, r->derived[t].bytes);
+		if (!st->ops->digest(st->be, r->derived[t].data, r->derived[t].bytes, &r->derived_digest[t], err))
+			return false;
+	}
+	return true;
+}
+
+static bool capture(struct stage *st, struct ready *r, struct err *err)
+{
+	struct launch l = {.ops = r->subject->ops, .call = &r->call, .state = r->state};
+	struct checked seen;
+
+	/* Launched once outside of the graph, so that what the arm says it launches can be counted against the graph. */
+	if (ready_check(st, r, TENSOR_POISON_A, TAIL_NAN, true, &seen, err) != RUN_OK)
+		return false;
+	r->graph = st->ops->graph_capture(st->be, &l, &r->graph_kernels, err);
+	return r->graph != NULL;
+}
+
+struct ready *ready_create(struct stage *st, struct scene *sc, struct subject *s, struct err *err)
+{
+	const struct assay_kernel *k = st->cell->kernel;
+	struct ready *r = calloc(1, sizeof(*r));
+	struct env_saved saved;
+	int rc;
+
+	if (!r) {
+		err_set(err, "out of memory");
+		return NULL;
+	}
+	r->scene = sc;
+	r->subject = s;
+	r->graph_kernels = -1;
+	for (int t = 0; t < k->n_tensors; t++) {
+		if (k->tensors[t].role == ASSAY_DERIVED) {
+			if (!s->ops->derive)
+				continue;
+			if (!buffer_create(st->be, &k->tensors[t], &sc->shape[t], 0, &r->derived[t], err))
+				goto fail;
+			r->ptr[t] = r->derived[t].data;
+		} else {
+			r->ptr[t] = sc->buf[t]->data;
+		}
+	}
+	r->call = (struct assay_call){
+		.point = &sc->point,
+		.arm_arg = s->arm->arg,
+		.tensor = r->ptr,
+		.shape = sc->shape,
+		.threads = st->ops->info(st->be)->threads,
+		.stream = st->ops->stream ? st->ops->stream(st->be) : NULL,
+		.error = r->error,
+	};
+	if (s->ops->workspace_bytes)
+		r->call.workspace_bytes = s->ops->workspace_bytes(&sc->point, s->arm->arg);
+	if (r->call.workspace_bytes) {
+		if (!buffer_create(st->be, NULL, NULL, r->call.workspace_bytes, &r->workspace, err))
+			goto fail;
+		r->call.workspace = r->workspace.data;
+	}
+	if (s->ops->plan) {
+		env_enter(s->arm, &saved);
+		rc = s->ops->plan(&r->call, &r->state);
+		env_leave(s->arm, &saved);
+		if (rc != 0) {
+			err_set(err, "%s", r->error[0] ? r->error : "plan failed without a word");
+			goto fail;
+		}
+		r->planned = true;
+	}
+	if (!ready_derive(st, r, err))
+		goto fail;
+	if (s->arm->graph && sc == &st->main && !capture(st, r, err))
+		goto fail;
+	return r;
+fail:
+	ready_destroy(st, r);
+	return NULL;
+}
+
+void ready_destroy(struct stage *st, struct ready *r)
+{
+	if (!r)
+		return;
+	if (r->graph)
+		st->ops->graph_free(st->be, r->graph);
+	if (r->planned && r->subject->ops->finish)
+		r->subject->ops->finish(r->state);
+	buffer_destroy(st->be, &r->workspace);
+	for (int t = 0; t < ASSAY_MAX_TENSORS; t++)
+		buffer_destroy(st->be, &r->derived[t]);
+	free(r);
+}
+
+bool ready_enqueue(struct stage *st, struct ready *r, struct err *err)
+{
+	struct launch l = {.ops = r->subject->ops, .call = &r->call, .state = r->state, .graph = r->graph};
+	struct env_saved saved;
+	bool ok;
+
+	if (!r->subject->arm->n_env)
+		return st->ops->launch(st->be, &l, err);
+	env_enter(r->subject->arm, &saved);
+	ok = st->ops->launch(st->be, &l, err);
+	env_leave(r->subject->arm, &saved);
+	return ok;
+}
+
+bool ready_restore(struct stage *st, struct ready *r, struct err *err)
+{
+	const struct assay_kernel *k = st->cell->kernel;
+
+	for (int t = 0; t < k->n_tensors; t++)
+		if (k->tensors[t].role == ASSAY_INOUT && r->scene->buf[t] == &st->in[t]->live &&
+		    !input_load(st->inputs, st->in[t], st->set, true, err))
+			return false;
+	return true;
+}
+
+bool stage_sync(struct stage *st, int64_t *escaped_ns, struct err *err)
+{
+	bool lost = false, ok = st->ops->sync(st->be, &lost, err);
+
+	if (escaped_ns)
+		*escaped_ns = 0;
+	if (ok && st->ops->drain && escaped_ns)
+		ok = st->ops->drain(st->be, escaped_ns, &lost, err);
+	if (lost)
+		st->lost = true;
+	return ok;
+}
+
+static void note_launch(void *ctx, const struct assay_launch *launch)
+{
+	struct subject *s = ctx;
+
+	if (s->n_launches < STAGE_LAUNCHES)
+		s->launch[s->n_launches++] = *launch;
+}
+
+/* Guards of everything a launch could reach, inputs by tail, the rest by the guard's own word. */
+static bool arm_guards(struct stage *st, struct ready *r, uint32_t poison, enum tail tail, struct err *err)
+{
+	const struct assay_kernel *k = st->cell->kernel;
+
+	for (int t = 0; t < k->n_tensors; t++) {
+		const struct assay_tensor *desc = &k->tensors[t];
+		struct buffer *b = desc->role == ASSAY_DERIVED ? &r->derived[t] : r->scene->buf[t];
+		bool read = desc->role == ASSAY_IN || desc->role == ASSAY_INOUT || desc->role == ASSAY_DERIVED;
+		if (!b || !b->alloc)
+			continue;
+		enum tail mine = st->nan_only >= 0 && st->nan_only != t && tail == TAIL_NAN ? TAIL_HUGE : tail;
+		if (!buffer_guard(st->be, b, read ? tensor_tail_word(desc, &b->shape, mine) : TENSOR_GUARD_WORD, err))
+			return false;
+		if (!read && !buffer_poison(st->be, b, poison, err))
+			return false;
+	}
+	return !r->workspace.alloc || (buffer_guard(st->be, &r->workspace, TENSOR_GUARD_WORD, err) &&
+				       buffer_poison(st->be, &r->workspace, poison, err));
+}
+
+static bool scan_guards(struct stage *st, struct ready *r, struct checked *out, struct err *err)
+{
+	const struct assay_kernel *k = st->cell->kernel;
+
+	for (int t = -1; t < k->n_tensors; t++) {
+		struct buffer *b = t < 0                                 ? &r->workspace
+				   : k->tensors[t].role == ASSAY_DERIVED ? &r->derived[t]
+									 : r->scene->buf[t];
+		struct damage d;
+		if (!b || !b->alloc)
+			continue;
+		if (!buffer_check(st->be, b, &d, err))
+			return false;
+		if (d.any)
+			out->damage[out->n_damages++] = (struct guard_damage){.tensor = t, .damage = d};
+	}
+	return true;
+}
+
+enum run_result ready_check(struct stage *st, struct ready *r, uint32_t poison, enum tail tail, bool inspect,
+			    struct checked *out, struct err *err)
+{
+	memset(out, 0, sizeof(*out));
+	stage_beat(st, NULL, r->subject->name, 0);
+	if (!arm_guards(st, r, poison, tail, err) || !ready_restore(st, r, err))
+		return st->lost ? RUN_LOST : RUN_FAILED;
+	/* Waited for before the launch, so that an error of what stands before is never blamed on the arm. */
+	if (!stage_sync(st, NULL, err))
+		return st->lost ? RUN_LOST : RUN_FAILED;
+	if (inspect) {
+		r->subject->n_launches = 0;
+		r->call.note = note_launch;
+		r->call.note_ctx = r->subject;
+	}
+	bool ok = ready_enqueue(st, r, err);
+	r->call.note = NULL;
+	r->call.note_ctx = NULL;
+	if (!stage_sync(st, &out->escaped_ns, ok ? err : NULL))
+		ok = false;
+	if (st->lost)
+		return RUN_LOST;
+	return ok && scan_guards(st, r, out, err) ? RUN_OK : RUN_FAILED;
+}
+
+bool stage_prepare(struct stage *st, struct err *err)
+{
+	for (int i = 0; i < st->n_subjects; i++) {
+		struct subject *s = &st->subject[i];
+		struct err why = {{0}};
+		if (!subject_runs(s) || s->ready)
+			continue;
+		stage_beat(st, "plan", s->name, 0);
+		s->ready = ready_create(st, &st->main, s, &why);
+		if (st->lost)
+			return err_set(err, "%s: %s", s->name, why.text);
+		if (!s->ready)
+			stage_fail(st, s, "plan", why.text);
+	}
+	return true;
+}
+
+static void subjects_of(struct stage *st, bool null_arm)
+{
+	const struct cell *c = st->cell;
+	enum assay_backend kind = st->ops->kind;
+
+	for (int i = 0; i < c->n_arms; i++) {
+		const struct cell_arm *a = &c->arm[i];
+		struct subject *s = &st->subject[st->n_subjects++];
+		*s = (struct subject){.arm = a,
+				      .name = a->name,
+				      .role = a->role,
+				      .ops = a->desc->ops[kind],
+				      .unsupported = a->unsupported};
+		if (!s->unsupported && a->desc->unsupported)
+			s->unsupported = a->desc->unsupported(&c->point, a->arg, kind);
+		if (!s->unsupported && !s->ops)
+			s->unsupported = kind == ASSAY_HOST ? "it has no host code" : "it has no cuda code";
+		if (!s->unsupported && a->graph && !st->ops->graph_capture)
+			s->unsupported = "graphs are not captured on this backend";
+		if (!s->unsupported && a->n_env > MAX_FLIPS)
+			s->unsupported = "it flips more than 16 environment variables";
+	}
+	if (null_arm && c->n_arms) {
+		st->subject[st->n_subjects] = st->subject[0];
+		st->subject[st->n_subjects].name = "null";
+		st->subject[st->n_subjects++].role = ROLE_NULL;
+	}
+}
+
+struct stage *stage_create(struct backend *be, struct inputs *inputs, const struct cell *c, bool null_arm,
+			   const struct exec_sink *sink, json_t *findings, json_t *notes, struct err *err)
+{
+	struct stage *st = calloc(1, sizeof(*st));
+	struct assay_shape shape[ASSAY_MAX_TENSORS];
+
+	if (!st) {
+		err_set(err, "out of memory");
+		return NULL;
+	}
+	st->be = be;
+	st->ops = backend_ops_of(be);
+	st->cell = c;
+	st->inputs = inputs;
+	st->sink = sink;
+	st->findings = findings;
+	st->notes = notes;
+	st->set = -1;
+	st->nan_only = -1;
+	st->null_arm = null_arm;
+	if (!shapes_of(c->kernel, &c->point, shape, err))
+		goto fail;
+	for (int t = 0; t < c->kernel->n_tensors; t++) {
+		const struct assay_tensor *desc = &c->kernel->tensors[t];
+		if (desc->role != ASSAY_IN && desc->role != ASSAY_INOUT)
+			continue;
+		stage_beat(st, "fill", desc->name, 0);
+		st->in[t] = inputs_get(inputs, c, t, &shape[t], err);
+		if (!st->in[t])
+			goto fail;
+		if (st->in[t]->one_set)
+			stage_note(st, "%s is larger than %zu MiB: both input sets hold the same bytes of it",
+				   desc->name, INPUT_ONE_SET_BYTES >> 20);
+	}
+	stage_beat(st, "fill", NULL, 0);
+	if (!stage_load(st, 0, false, err) || !scene_create(st, &c->point, 0, &st->main, err))
+		goto fail;
+	subjects_of(st, null_arm);
+	return st;
+fail:
+	stage_destroy(st);
+	return NULL;
+}
+
+void stage_destroy(struct stage *st)
+{
+	if (!st)
+		return;
+	for (int i = 0; i < st->n_subjects; i++)
+		ready_destroy(st, st->subject[i].ready);
+	scene_destroy(st, &st->main);
+	inputs_unpin(st->inputs);
+	free(st);
+}

@@ -1,0 +1,134 @@
+/* stage: a cell set up on the device: its inputs, its output buffers, its arms planned and ready to launch. The checks and the
+ * rounds play on it. */
+#ifndef ASSAY_STAGE_H
+#define ASSAY_STAGE_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "backend.h"
+#include "err.h"
+#include "exec.h"
+#include "inputs.h"
+#include "plan.h"
+#include "tensors.h"
+
+/* Work that runs on so long after its own queue is done has escaped the marks. */
+#define STAGE_ESCAPED_NS 50000
+
+enum { STAGE_LAUNCHES = 16, STAGE_DAMAGES = ASSAY_MAX_TENSORS + 1, STAGE_SUBJECTS = MAX_ARMS + 1 };
+
+/* Points, shapes and addresses that launches get. The main scene is the cell's; the invariant and repeat checks make others. */
+struct scene {
+	struct assay_point point;
+	struct assay_shape shape[ASSAY_MAX_TENSORS];
+	struct buffer own[ASSAY_MAX_TENSORS]; /* what this scene allocated */
+	struct buffer *buf[ASSAY_MAX_TENSORS]; /* own, or an input's live buffer; NULL for derived tensors */
+	uint8_t *mask[ASSAY_MAX_TENSORS]; /* defined elements of outputs; NULL: all of them */
+};
+
+/* An arm of the cell, or the null arm. */
+struct subject {
+	const struct cell_arm *arm;
+	const char *name;
+	enum cell_arm_role role;
+	const struct assay_arm_ops *ops;
+	const char *unsupported; /* NULL, or why it cannot run here */
+	bool failed; /* a launch or its plan failed: a finding says so, and nothing more is run of it */
+	struct ready *ready; /* in the main scene; NULL until stage_prepare */
+	struct assay_launch launch[STAGE_LAUNCHES]; /* what its inspected launch noted */
+	int n_launches;
+};
+
+/* An arm planned in a scene. */
+struct ready {
+	struct scene *scene;
+	struct subject *subject;
+	void *ptr[ASSAY_MAX_TENSORS];
+	struct buffer derived[ASSAY_MAX_TENSORS];
+	struct buffer workspace;
+	uint64_t derived_digest[ASSAY_MAX_TENSORS];
+	struct assay_call call;
+	char error[ASSAY_ERROR_MAX];
+	void *state;
+	bool planned;
+	void *graph;
+	int graph_kernels; /* nodes of the graph; -1: no graph */
+};
+
+struct stage {
+	struct backend *be;
+	const struct backend_ops *ops;
+	const struct cell *cell;
+	struct inputs *inputs;
+	const struct exec_sink *sink;
+	json_t *findings, *notes; /* arrays; borrowed */
+	struct input *in[ASSAY_MAX_TENSORS]; /* ASSAY_IN and ASSAY_INOUT, else NULL */
+	struct scene main;
+	struct subject
+		subject[STAGE_SUBJECTS]; /* in the order of the cell's arms; the null arm last, where asked for */
+	int n_subjects;
+	int set; /* the input set that is loaded */
+	int nan_only; /* >= 0: TAIL_NAN stands behind this tensor only, TAIL_HUGE behind the others */
+	bool lost; /* the device is gone for this process */
+	bool null_arm;
+};
+
+enum run_result { RUN_OK, RUN_FAILED, RUN_LOST };
+
+/* findings and notes are borrowed and appended to. On failure NULL with *err (allocation, a fill that does not fit). */
+struct stage *stage_create(struct backend *be, struct inputs *inputs, const struct cell *c, bool null_arm,
+			   const struct exec_sink *sink, json_t *findings, json_t *notes, struct err *err);
+void stage_destroy(struct stage *st); /* NULL is fine */
+
+/* Says where the work is. phase NULL: as before. arm may be NULL. */
+void stage_beat(struct stage *st, const char *phase, const char *arm, int round);
+struct subject *stage_find(struct stage *st, const char *name); /* NULL: no such arm */
+/* Whether it can be launched: supported, not failed. */
+bool subject_runs(const struct subject *s);
+/* Whether name stands in a list of a check; an empty list names every arm. */
+bool stage_listed(const char *const arms[MAX_LIST], const char *name);
+void stage_note(struct stage *st, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* Loads an input set into the live buffers, anew where force. Derived tensors are made again by ready_derive. */
+bool stage_load(struct stage *st, int set, bool force, struct err *err);
+
+/* A scene at another point or at other addresses. fresh: a bit a tensor; those and all outputs get buffers of their own (not
+ * filled), the others are the live ones of the stage. False with *err: an input that is not fresh would change its shape. */
+bool scene_create(struct stage *st, const struct assay_point *pt, uint32_t fresh, struct scene *sc, struct err *err);
+void scene_destroy(struct stage *st, struct scene *sc);
+
+/* Plans an arm in a scene and derives its tensors. NULL with *err: the arm's own words; st->lost may be set. */
+struct ready *ready_create(struct stage *st, struct scene *sc, struct subject *s, struct err *err);
+void ready_destroy(struct stage *st, struct ready *r); /* NULL is fine */
+/* Makes the derived tensors from what the inputs hold now. */
+bool ready_derive(struct stage *st, struct ready *r, struct err *err);
+
+/* Puts one launch on the queue, environment set around it. False with *err. */
+bool ready_enqueue(struct stage *st, struct ready *r, struct err *err);
+/* Restores inout tensors from their pristine copy. Queued. */
+bool ready_restore(struct stage *st, struct ready *r, struct err *err);
+/* Waits; sets st->lost. What still ran outside of the queue afterwards is *escaped_ns (0 where the backend cannot tell). */
+bool stage_sync(struct stage *st, int64_t *escaped_ns, struct err *err);
+
+struct guard_damage {
+	int tensor; /* index; -1: the workspace */
+	struct damage damage;
+};
+struct checked {
+	struct guard_damage damage[STAGE_DAMAGES];
+	int n_damages;
+	int64_t escaped_ns;
+};
+/* A checked launch: guards written, inout restored, outputs and workspace poisoned; run; waited for; guards scanned. RUN_FAILED: *err
+ * has the arm's words. inspect: the arm notes what it launches (into subject->launch). */
+enum run_result ready_check(struct stage *st, struct ready *r, uint32_t poison, enum tail tail, bool inspect,
+			    struct checked *out, struct err *err);
+
+/* Plans every supported arm in the main scene. A failure is a finding of that arm, false only when the device is lost. */
+bool stage_prepare(struct stage *st, struct err *err);
+/* Marks a subject as failed, with a finding {"check": "run"}. */
+void stage_fail(struct stage *st, struct subject *s, const char *phase, const char *text);
+
+#endif
