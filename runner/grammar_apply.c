@@ -161,7 +161,7 @@ json_t *grammar_percent(double v)
 	for (int digits = 1; digits <= 17; digits++) {
 		double back;
 		snprintf(text, sizeof text, "%.*g%%", digits, v * 100);
-		if (scalar_percent(text, &back, NULL) && back == v)
+		if (!strchr(text, 'e') && scalar_percent(text, &back, NULL) && back == v)
 			break;
 	}
 	return json_string(text);
