@@ -23,10 +23,10 @@ static void say(const struct run_job *job, const char *sentence)
 		job->events.say(job->events.ctx, sentence);
 }
 
-static void note(json_t *record, const char *format, const char *what)
+static void note(json_t *record, const char *before, const char *what)
 {
 	json_t *notes = json_object_get(record, "notes");
-	json_t *text = json_sprintf(format, what);
+	json_t *text = json_sprintf("%s: %s", before, what);
 	if (json_is_array(notes) && text)
 		json_array_append(notes, text);
 	json_decref(text);
@@ -58,7 +58,7 @@ void run_confirm(const struct run_job *job, struct run_pending *p, size_t n, uin
 		struct cell c;
 		struct err err;
 		if (!plan_cell(job->plan, p[i].index, a, &c, &err) || !need_worker(job, &c.timing, w, &err)) {
-			note(p[i].record, "not confirmed: %s", err.text);
+			note(p[i].record, "not confirmed", err.text);
 			arena_destroy(a);
 			continue;
 		}
@@ -73,7 +73,7 @@ void run_confirm(const struct run_job *job, struct run_pending *p, size_t n, uin
 		if (answer.outcome == WORKER_OK)
 			record_set_confirm(p[i].record, answer.facts);
 		else if (answer.outcome != WORKER_INTERRUPTED)
-			note(p[i].record, "not confirmed: the second process failed: %s", answer.reason);
+			note(p[i].record, "not confirmed: the second process failed", answer.reason);
 		json_decref(answer.facts);
 		if (answer.outcome != WORKER_OK && answer.outcome != WORKER_FAILED) {
 			worker_stop(*w);
@@ -107,7 +107,7 @@ void run_repeat(const struct run_job *job, struct run_pending *p, size_t n, int 
 		struct err err;
 		if (!plan_cell(job->plan, p[i].index, a, &c, &err) || !need_worker(job, &c.timing, w, &err)) {
 			say(job, err.text);
-			note(p[i].record, "not repeated: %s", err.text);
+			note(p[i].record, "not repeated", err.text);
 			arena_destroy(a);
 			continue;
 		}
@@ -127,7 +127,7 @@ void run_repeat(const struct run_job *job, struct run_pending *p, size_t n, int 
 			json_array_append_new(repeats, json_pack("{s:i, s:o}", "process", process, "arms",
 								 samples_of(answer.facts)));
 		} else if (answer.outcome != WORKER_INTERRUPTED) {
-			note(p[i].record, "not repeated: %s", answer.reason);
+			note(p[i].record, "not repeated", answer.reason);
 		}
 		json_decref(answer.facts);
 		if (answer.outcome != WORKER_OK && answer.outcome != WORKER_FAILED) {

@@ -173,13 +173,26 @@ static void ready_text(const struct text *t, FILE *f, const json_t *h)
 		fprintf(f, "%slast-level cache %lld MiB", bar, (long long)(text_integer(device, "llc_bytes") >> 20));
 }
 
+/* Kernels with the same rows of the same table share a line; s is the first of them. */
 static void serving_text(const struct text *t, FILE *f, const json_t *s)
 {
-	const char *key;
+	const json_t *all = json_object_get(t->header, "serving"), *other;
+	const char *key, *name[TEXT_MAX_ARM_NAMES];
 	json_t *row, *value;
 	size_t i;
+	int n = 0;
 	char buf[32];
-	fprintf(f, "%s  ", text_get(s, "kernel"));
+	json_array_foreach(all, i, other)
+	{
+		if (!json_equal(json_object_get(other, "rows"), json_object_get(s, "rows")))
+			continue;
+		if (n == 0 && other != s)
+			return;
+		if (n < TEXT_MAX_ARM_NAMES)
+			name[n++] = text_get(other, "kernel");
+	}
+	text_arm_list(f, name, n);
+	fputs("   ", f);
 	json_array_foreach(json_object_get(s, "rows"), i, row)
 	{
 		const char *comma = "";
@@ -195,8 +208,7 @@ static void serving_text(const struct text *t, FILE *f, const json_t *s)
 		fprintf(f, ": %s", text_get(row, "arm"));
 	}
 	if (*text_get(s, "table"))
-		fprintf(f, "   (%s%s)", text_get(s, "table"),
-			json_array_size(json_object_get(s, "keys")) == 1 ? ", keyed on it alone" : "");
+		fprintf(f, "   (%s)", text_get(s, "table"));
 }
 
 void text_banner(struct text *t)

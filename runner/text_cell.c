@@ -125,7 +125,8 @@ static void fill_ratio(struct row *r, const json_t *cell, const json_t *check)
 	const json_t *x = json_object_get(json_object_get(cell, "timing"), "of_over");
 	r->is_ratio = true;
 	r->of_tflops = text_number(json_object_get(find_arm(cell, text_get(check, "of")), "summary"), "tflop_per_s");
-	r->over_tflops = text_number(json_object_get(find_arm(cell, text_get(check, "over")), "summary"), "tflop_per_s");
+	r->over_tflops =
+		text_number(json_object_get(find_arm(cell, text_get(check, "over")), "summary"), "tflop_per_s");
 	r->selected_ns = text_number(x, "of_ns");
 	r->shipped_ns = text_number(x, "over_ns");
 	r->ratio = text_number(x, "ratio");
@@ -176,7 +177,8 @@ static struct row *add_row(struct text *t, const json_t *cell)
 		return r;
 	r->timed = isfinite(r->shipped_ns);
 	r->judged = r->selected != NULL;
-	r->margin = exp(text_number(timing, "ln_margin"));
+	r->margin = text_number(cell, "margin");
+	r->floor_ns = (double)text_integer(cell, "margin_floor_ns");
 	r->within = strcmp(text_get(timing, "verdict"), "pass") == 0;
 	r->warned = json_is_true(json_object_get(timing, "warned"));
 	r->tail = json_is_true(json_object_get(json_object_get(timing, "tail"), "flagged"));
@@ -223,14 +225,14 @@ static void take_advice(struct text *t, const struct row *r, const json_t *cell)
 
 /* ---- blocks -------------------------------------------------------------------------------------------------------- */
 
-static const char *at_text(const json_t *at, char *buf, size_t cap)
+/* "out[t=2,h=17]", as the record has it, or from coordinates alone. */
+static const char *at_text(const json_t *at, const char *tensor, char *buf, size_t cap)
 {
 	const char *key, *comma = "";
 	json_t *value;
-	size_t i, n = 0;
-	buf[0] = 0;
 	if (json_is_string(at))
 		return json_string_value(at);
+	size_t i, n = (size_t)snprintf(buf, cap, "%s[", tensor);
 	json_t *j = (json_t *)(uintptr_t)at;
 	json_object_foreach(j, key, value)
 	{
@@ -245,6 +247,8 @@ static const char *at_text(const json_t *at, char *buf, size_t cap)
 			n += (size_t)snprintf(buf + n, cap - n, "%s%lld", comma, (long long)json_number_value(value));
 		comma = ",";
 	}
+	if (n < cap)
+		snprintf(buf + n, cap - n, "]");
 	return buf;
 }
 
@@ -267,10 +271,10 @@ static void differ_block(FILE *f, int width, const json_t *x)
 		char ulp[48] = "";
 		if (json_is_number(json_object_get(x, "ulp_max")))
 			snprintf(ulp, sizeof ulp, "   %s ULP at most", text_count(n, text_integer(x, "ulp_max")));
-		text_field(f, width, "first", "%s[%s]  %s %s  for  %s %s%s", text_get(x, "tensor"),
-			   at_text(json_object_get(first, "at"), where, sizeof where), text_get(first, "got_bits"),
-			   value_text(json_object_get(first, "got"), got), text_get(first, "want_bits"),
-			   value_text(json_object_get(first, "want"), want), ulp);
+		text_field(f, width, "first", "%s  %s %s  for  %s %s%s",
+			   at_text(json_object_get(first, "at"), text_get(x, "tensor"), where, sizeof where),
+			   text_get(first, "got_bits"), value_text(json_object_get(first, "got"), got),
+			   text_get(first, "want_bits"), value_text(json_object_get(first, "want"), want), ulp);
 	}
 	if (text_integer(x, "of") > 0) {
 		char launches[128] = "";
@@ -291,8 +295,8 @@ static void worst_block(FILE *f, int width, const json_t *x)
 	const json_t *w = json_object_get(x, "worst");
 	char where[160], got[32], want[32], n[32], of[32];
 	if (json_is_object(w))
-		text_field(f, width, "worst", "%s[%s]  %s for %s, error %.3g, allowed %.3g", text_get(x, "tensor"),
-			   at_text(json_object_get(w, "at"), where, sizeof where),
+		text_field(f, width, "worst", "%s  %s for %s, error %.3g, allowed %.3g",
+			   at_text(json_object_get(w, "at"), text_get(x, "tensor"), where, sizeof where),
 			   value_text(json_object_get(w, "got"), got), value_text(json_object_get(w, "want"), want),
 			   text_number(w, "error"), text_number(w, "allowed"));
 	if (text_integer(x, "of") > 0)

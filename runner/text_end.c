@@ -12,9 +12,10 @@ static void field_open(FILE **f, char **text, size_t *n)
 		abort();
 }
 
-static void field_close(struct text *t, FILE *f, char *text, const char *label)
+static void field_close(struct text *t, FILE *f, char **at, const char *label)
 {
-	fclose(f);
+	fclose(f); /* now the text is where the stream says */
+	char *text = *at;
 	if (*text) {
 		fprintf(t->o.out, "%-9s", label);
 		text_wrap(t->o.out, 9, t->o.width, text);
@@ -137,7 +138,7 @@ static void right_line(struct text *t)
 	else if (data->cells)
 		fprintf(f, "%sdata NOT as promised in %s cell%s", sep, text_count(a, data->failed_cells),
 			data->failed_cells == 1 ? "" : "s");
-	field_close(t, f, text, "right");
+	field_close(t, f, &text, "right");
 }
 
 static void row_place(FILE *f, const struct row *r)
@@ -152,7 +153,7 @@ static void timing_line(struct text *t)
 {
 	const struct row *worst = NULL;
 	int64_t timed = 0, within = 0, gated = 0;
-	double margin_lo = INFINITY, margin_hi = 0;
+	double margin_lo = INFINITY, margin_hi = 0, floor_ns = 0;
 	for (size_t i = 0; i < t->n_rows; i++) {
 		const struct row *r = &t->row[i];
 		if (!r->judged || !r->timed)
@@ -162,6 +163,7 @@ static void timing_line(struct text *t)
 		within += r->within;
 		margin_lo = fmin(margin_lo, r->margin);
 		margin_hi = fmax(margin_hi, r->margin);
+		floor_ns = fmax(floor_ns, r->floor_ns);
 		if (!r->trivial && r->ratio > 0 && (!worst || r->ratio > worst->ratio))
 			worst = r;
 	}
@@ -180,6 +182,8 @@ static void timing_line(struct text *t)
 		fprintf(f, "%.3g %%", 100 * (margin_hi - 1));
 	else
 		fprintf(f, "%.3g to %.3g %%", 100 * (margin_lo - 1), 100 * (margin_hi - 1));
+	if (floor_ns > 0)
+		fprintf(f, " or %s us", text_us(a, floor_ns));
 	if (worst) {
 		fprintf(f, "; worst %s ", text_ratio(a, worst->ratio));
 		row_place(f, worst);
@@ -193,41 +197,41 @@ static void timing_line(struct text *t)
 		fprintf(f, "; %s above the warn level", text_count(a, t->warned));
 	if (t->tails)
 		fprintf(f, "; %s with a heavier tail than shipped", text_count(a, t->tails));
-	field_close(t, f, text, "timing");
+	field_close(t, f, &text, "timing");
 }
 
 static void noise_line(struct text *t)
 {
 	if (t->null_cells == 0)
 		return;
-	char *text, a[32], b[32];
+	char *text, a[32], b[32], c[32];
 	size_t n;
 	FILE *f;
 	field_open(&f, &text, &n);
 	if (isfinite(t->noise_lo) && t->noise_lo <= t->noise_hi)
 		fprintf(f, "null arm %.1f .. %.1f %% a launch, ", 100 * t->noise_lo, 100 * t->noise_hi);
 	fprintf(f, "%s of %s biased (%.1f by chance); %s rounds", text_count(a, t->null_biased),
-		text_count(b, t->null_cells), 0.012 * (double)t->null_cells, text_count(b, t->rounds));
+		text_count(b, t->null_cells), 0.012 * (double)t->null_cells, text_count(c, t->rounds));
 	if (json_is_true(json_object_get(t->footer, "noisy")))
 		fputs("; the run is NOISY: it cannot fail a timing gate", f);
-	field_close(t, f, text, "noise");
+	field_close(t, f, &text, "noise");
 }
 
 static void advice_lines(struct text *t)
 {
+	char *text, a[32];
+	size_t n;
+	FILE *f;
+	field_open(&f, &text, &n);
 	for (int i = 0; i < t->n_advice; i++) {
 		const struct advice *v = &t->advice[i];
-		char *text, a[32];
-		size_t n;
-		FILE *f;
-		field_open(&f, &text, &n);
-		fprintf(f,
-			"%s: %s is %.1f %% faster than served %s in %s cell%s; measured here, not confirmed: edit a "
-			"table only on the rig it is for",
-			v->kernel, v->arm, 100 * (1 - exp(v->ln_sum / (double)v->cells)), v->selected,
-			text_count(a, v->cells), v->cells == 1 ? "" : "s");
-		field_close(t, f, text, i ? "" : "advice");
+		fprintf(f, "%s%s: %s is %.1f %% faster than served %s in %s cell%s", i ? "\n" : "", v->kernel, v->arm,
+			100 * (1 - exp(v->ln_sum / (double)v->cells)), v->selected, text_count(a, v->cells),
+			v->cells == 1 ? "" : "s");
 	}
+	if (t->n_advice)
+		fputs("\nmeasured in this run, not confirmed: edit a table only by a run on its rig", f);
+	field_close(t, f, &text, "advice");
 }
 
 static void ends(FILE *f, const json_t *x)
@@ -262,7 +266,7 @@ static void aggregate_lines(struct text *t)
 		fprintf(f, "; %s", text_get(x, "verdict"));
 		if (*text_get(x, "reason"))
 			fprintf(f, ": %s", text_get(x, "reason"));
-		field_close(t, f, text, "ratio");
+		field_close(t, f, &text, "ratio");
 	}
 }
 

@@ -27,7 +27,7 @@ struct row {
 	enum cell_status status;
 	bool gating, timed, trivial, warned, tail, diagnostic_slower, is_ratio, judged, within;
 	const char *selected, *best; /* best: the fastest arm by its estimate */
-	double shipped_ns, selected_ns, ratio, lo, hi, best_ratio, best_ns, peak, margin;
+	double shipped_ns, selected_ns, ratio, lo, hi, best_ratio, best_ns, peak, margin, floor_ns;
 	double of_tflops, over_tflops;
 	int n;
 };

@@ -212,7 +212,9 @@ struct columns {
 	const char *title[MAX_COLUMNS];
 	bool left[MAX_COLUMNS];
 	int width[MAX_COLUMNS];
-	int n;
+	int drop[MAX_COLUMNS]; /* given up for room, the lowest first; 0: never */
+	bool hidden[MAX_COLUMNS];
+	int n, gap;
 };
 
 static void add_text(struct line *l, int *n, const char *text)
@@ -335,14 +337,40 @@ static void widen(struct columns *c, const struct line *l)
 	}
 }
 
+/* Makes the line fit: narrow gaps first, then without what is least missed. */
+static void fit(struct columns *c, int width)
+{
+	for (c->gap = 2; c->gap > 0; c->gap--) {
+		int total = -c->gap;
+		for (int i = 0; i < c->n; i++)
+			total += c->width[i] > 0 ? c->width[i] + c->gap : 0;
+		if (total <= width)
+			return;
+	}
+	c->gap = 1;
+	for (int rank = 1; rank <= 3; rank++) {
+		int total = -1;
+		for (int i = 0; i < c->n; i++)
+			total += c->hidden[i] || c->width[i] == 0 ? 0 : c->width[i] + 1;
+		if (total <= width)
+			return;
+		for (int i = 0; i < c->n; i++)
+			c->hidden[i] |= c->drop[i] == rank;
+	}
+}
+
 static void print_line(const struct text *t, const struct columns *c, const struct line *l)
 {
 	int pad = 0;
+	bool first = true;
 	for (int i = 0; i < c->n; i++) {
 		const char *s = l ? l->text[i] : c->title[i];
 		int fill = c->width[i] - text_columns(s);
-		if (i)
-			pad += 2;
+		if (c->hidden[i] || c->width[i] == 0)
+			continue;
+		if (!first)
+			pad += c->gap;
+		first = false;
 		if (!*s) { /* no blanks at the end of a line */
 			pad += fill;
 			continue;
@@ -385,8 +413,10 @@ static void print_all(const struct text *t, const struct view *v, struct columns
 			else
 				print_line(t, c, &l);
 		}
-		if (pass == 0)
+		if (pass == 0) {
+			fit(c, t->o.width);
 			print_line(t, c, NULL);
+		}
 	}
 }
 
@@ -398,6 +428,7 @@ static void print_groups(const struct text *t, const struct view *v, struct colu
 		one_line(v, &g[i], peaks, &l);
 		widen(c, &l);
 	}
+	fit(c, t->o.width);
 	print_line(t, c, NULL);
 	for (int i = 0; i < n; i++) {
 		one_line(v, &g[i], peaks, &l);
@@ -433,15 +464,17 @@ static void print_table(struct text *t, struct view *v)
 	struct columns c = {.n = 0};
 	place_columns(v, &c);
 	const char *interval = interval_title(t);
-	const char *const serving[] = {"shipped us", "served", "us", "ratio", interval, "n", "best", "% bw", ""};
+	const char *const serving[] = {"shipped", "served", "us", "ratio", interval, "n", "best", "% bw", ""};
 	const char *const ratio[] = {"of us", "over us", "ratio", interval, "pp", "TFLOP/s of", "over", "n"};
 	if (v->ratio) {
 		for (size_t i = 0; i < sizeof ratio / sizeof *ratio; i++)
 			add_column(&c, ratio[i], i == 3);
 	} else {
 		for (size_t i = 0; i < sizeof serving / sizeof *serving; i++)
-			if (peaks || i != 7)
+			if (peaks || i != 7) {
 				add_column(&c, serving[i], i == 1 || i == 4 || i == 6 || i == 8);
+				c.drop[c.n - 1] = i == 7 ? 1 : i == 5 ? 2 : i == 6 ? 3 : 0;
+			}
 	}
 	if (t->o.verbose)
 		print_all(t, v, &c, peaks);
