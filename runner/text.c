@@ -45,8 +45,10 @@ void text_finish(struct text *t)
 		text_serving_table(t);
 		text_ratio_table(t);
 	}
-	for (int i = 0; i < t->n_blocks; i++)
-		fprintf(t->o.out, "%s%s", t->o.quiet && i == 0 ? "" : "\n", t->block[i].text);
+	for (int i = 0; i < t->n_blocks; i++) {
+		fprintf(t->o.out, "%s%s", i ? "\n" : "", t->block[i].text);
+		text_same_in(t, &t->block[i]);
+	}
 	text_summary(t);
 	text_last_line(t);
 	fflush(t->o.out);

@@ -173,6 +173,21 @@ static void ready_text(const struct text *t, FILE *f, const json_t *h)
 		fprintf(f, "%slast-level cache %lld MiB", bar, (long long)(text_integer(device, "llc_bytes") >> 20));
 }
 
+/* The same arms at the same keys of the same table; the lines of the file may differ. */
+static bool same_rows(const json_t *a, const json_t *b)
+{
+	const json_t *x = json_object_get(a, "rows"), *y = json_object_get(b, "rows");
+	if (json_array_size(x) != json_array_size(y) || strcmp(text_get(a, "table"), text_get(b, "table")) != 0)
+		return false;
+	for (size_t i = 0; i < json_array_size(x); i++) {
+		const json_t *p = json_array_get(x, i), *q = json_array_get(y, i);
+		if (!json_equal(json_object_get(p, "at"), json_object_get(q, "at")) ||
+		    strcmp(text_get(p, "arm"), text_get(q, "arm")) != 0)
+			return false;
+	}
+	return true;
+}
+
 /* Kernels with the same rows of the same table share a line; s is the first of them. */
 static void serving_text(const struct text *t, FILE *f, const json_t *s)
 {
@@ -184,7 +199,7 @@ static void serving_text(const struct text *t, FILE *f, const json_t *s)
 	char buf[32];
 	json_array_foreach(all, i, other)
 	{
-		if (!json_equal(json_object_get(other, "rows"), json_object_get(s, "rows")))
+		if (!same_rows(other, s))
 			continue;
 		if (n == 0 && other != s)
 			return;
@@ -241,8 +256,12 @@ void text_banner(struct text *t)
 	{
 		bool named = json_array_size(json_object_get(h, "cases")) > 1;
 		field(t, named ? text_get(c, "id") : "sweep", sweep_text, c);
-		field(t, "geometry", geometry_text, c);
-		field(t, "timing", timing_text, c);
+		/* What is as in the case before is not said again. */
+		const json_t *before = i ? json_array_get(json_object_get(h, "cases"), i - 1) : NULL;
+		if (!json_equal(json_object_get(before, "geometries"), json_object_get(c, "geometries")))
+			field(t, "geometry", geometry_text, c);
+		if (!json_equal(json_object_get(before, "timing"), json_object_get(c, "timing")))
+			field(t, "timing", timing_text, c);
 	}
 	json_array_foreach(json_object_get(h, "serving"), i, s) field(t, "serving", serving_text, s);
 	field(t, "ready", ready_text, h);

@@ -1,5 +1,4 @@
 /* text_cell: one cell's record to a row, tallies, and a block where it failed. */
-#define _GNU_SOURCE /* open_memstream, asprintf */
 #include <stdlib.h>
 
 #include "text_parts.h"
@@ -49,7 +48,7 @@ static void tally_finding(struct text *t, struct tally *y, const json_t *f, bool
 	}
 }
 
-static bool finding_is_bad(const json_t *f)
+bool text_finding_is_bad(const json_t *f)
 {
 	const char *s = text_get(f, "status");
 	return strcmp(s, "pass") != 0 && strcmp(s, "skip") != 0;
@@ -68,7 +67,7 @@ static bool tally_cell(struct text *t, const json_t *cell)
 			k++;
 		if (k == TC_N || strcmp(text_get(f, "status"), "skip") == 0)
 			continue;
-		bool failed = finding_is_bad(f);
+		bool failed = text_finding_is_bad(f);
 		seen[k] = true;
 		bad[k] |= failed;
 		right &= !failed;
@@ -223,157 +222,14 @@ static void take_advice(struct text *t, const struct row *r, const json_t *cell)
 	t->advice[i].ln_sum += log(text_number(a, "ratio"));
 }
 
-/* ---- blocks -------------------------------------------------------------------------------------------------------- */
-
-/* "out[t=2,h=17]", as the record has it, or from coordinates alone. */
-static const char *at_text(const json_t *at, const char *tensor, char *buf, size_t cap)
-{
-	const char *key, *comma = "";
-	json_t *value;
-	if (json_is_string(at))
-		return json_string_value(at);
-	size_t i, n = (size_t)snprintf(buf, cap, "%s[", tensor);
-	json_t *j = (json_t *)(uintptr_t)at;
-	json_object_foreach(j, key, value)
-	{
-		if (n < cap)
-			n += (size_t)snprintf(buf + n, cap - n, "%s%s=%lld", comma, key,
-					      (long long)json_number_value(value));
-		comma = ",";
-	}
-	json_array_foreach(at, i, value)
-	{
-		if (n < cap)
-			n += (size_t)snprintf(buf + n, cap - n, "%s%lld", comma, (long long)json_number_value(value));
-		comma = ",";
-	}
-	if (n < cap)
-		snprintf(buf + n, cap - n, "]");
-	return buf;
-}
-
-/* A value as the record has it: number, or text where no number says it ("nan"). */
-static const char *value_text(const json_t *v, char buf[32])
-{
-	if (json_is_string(v))
-		return json_string_value(v);
-	if (!json_is_number(v))
-		return strcpy(buf, "non-finite");
-	snprintf(buf, 32, "%.9g", json_number_value(v));
-	return buf;
-}
-
-static void differ_block(FILE *f, int width, const json_t *x)
-{
-	const json_t *first = json_object_get(x, "first");
-	char where[160], got[32], want[32], n[32], of[32];
-	if (json_is_object(first)) {
-		char ulp[48] = "";
-		if (json_is_number(json_object_get(x, "ulp_max")))
-			snprintf(ulp, sizeof ulp, "   %s ULP at most", text_count(n, text_integer(x, "ulp_max")));
-		text_field(f, width, "first", "%s  %s %s  for  %s %s%s",
-			   at_text(json_object_get(first, "at"), text_get(x, "tensor"), where, sizeof where),
-			   text_get(first, "got_bits"), value_text(json_object_get(first, "got"), got),
-			   text_get(first, "want_bits"), value_text(json_object_get(first, "want"), want), ulp);
-	}
-	if (text_integer(x, "of") > 0) {
-		char launches[128] = "";
-		if (text_integer(x, "launches") > 1)
-			snprintf(launches, sizeof launches, "; %lld of %lld launches%s",
-				 (long long)text_integer(x, "launches_differ"), (long long)text_integer(x, "launches"),
-				 json_is_true(json_object_get(x, "same_elements")) ? ", the same elements: not a race"
-				 : json_is_false(json_object_get(x, "same_elements"))
-					 ? ", not the same elements: a race"
-					 : "");
-		text_field(f, width, "how many", "%s of %s%s", text_count(n, text_integer(x, "differ")),
-			   text_count(of, text_integer(x, "of")), launches);
-	}
-}
-
-static void worst_block(FILE *f, int width, const json_t *x)
-{
-	const json_t *w = json_object_get(x, "worst");
-	char where[160], got[32], want[32], n[32], of[32];
-	if (json_is_object(w))
-		text_field(f, width, "worst", "%s  %s for %s, error %.3g, allowed %.3g",
-			   at_text(json_object_get(w, "at"), text_get(x, "tensor"), where, sizeof where),
-			   value_text(json_object_get(w, "got"), got), value_text(json_object_get(w, "want"), want),
-			   text_number(w, "error"), text_number(w, "allowed"));
-	if (text_integer(x, "of") > 0)
-		text_field(f, width, "how many", "%s of %s outside", text_count(n, text_integer(x, "differ")),
-			   text_count(of, text_integer(x, "of")));
-}
-
-/* The findings that name the status, at most four; the rest counted. */
-static void findings_block(FILE *f, int width, const json_t *cell, const char *status)
-{
-	const json_t *x;
-	size_t i;
-	int shown = 0, more = 0;
-	json_array_foreach(json_object_get(cell, "checks"), i, x)
-	{
-		if (!finding_is_bad(x))
-			continue;
-		if (shown == 4) {
-			more++;
-			continue;
-		}
-		shown++;
-		const char *arm = text_get(x, "arm"), *check = text_get(x, "check");
-		text_field(f, width, check, "%s%s%s%s%s", arm, *arm ? " " : "",
-			   *text_get(x, "against") ? "against " : "", text_get(x, "against"), "");
-		if (*text_get(x, "text"))
-			text_field(f, width, "", "%s", text_get(x, "text"));
-		if (strcmp(check, "reference") == 0)
-			worst_block(f, width, x);
-		else
-			differ_block(f, width, x);
-	}
-	if (more)
-		text_field(f, width, "", "and %d more findings of this cell in the record", more);
-}
-
-static void timing_block(FILE *f, int width, const struct row *r, const json_t *cell)
-{
-	char arm[24], shipped[24], lo[24], hi[24], by[24];
-	const json_t *timing = json_object_get(cell, "timing"), *confirm = json_object_get(cell, "confirm");
-	if (strcmp(text_get(cell, "selection"), "not_timed") == 0) {
-		text_field(f, width, "table", "%s is named by the table and not timed here; time it or fix the table",
-			   text_get(cell, "selected"));
-	} else if (isfinite(r->ratio)) {
-		text_field(f, width, "size", "%s us for %s us  %s [%s, %s], margin %.3g %%   n=%d",
-			   text_us(arm, r->selected_ns), text_us(shipped, r->shipped_ns),
-			   text_percent(by, r->ratio - 1), text_percent(lo, r->lo - 1), text_percent(hi, r->hi - 1),
-			   100 * (exp(text_number(timing, "ln_margin")) - 1), r->n);
-	}
-	if (json_is_object(confirm)) {
-		double p = text_number(confirm, "p"), e = text_number(confirm, "estimate");
-		text_field(f, width, "again", "second process: %s, n=%lld, p=%.2g: %s", text_percent(by, exp(e) - 1),
-			   (long long)text_integer(confirm, "n"), p,
-			   json_is_true(json_object_get(confirm, "confirmed")) ? "agrees" : "does not agree");
-	}
-}
-
-static void rule_block(FILE *f, int width, const json_t *cell, bool timing)
-{
-	if (timing && *text_get(cell, "selected_row"))
-		text_field(f, width, "rule", "margin %s;  table row %s", text_get(cell, "rule"),
-			   text_get(cell, "selected_row"));
-	else if (timing)
-		text_field(f, width, "rule", "margin %s", text_get(cell, "rule"));
-	const json_t *w = json_object_get(cell, "waiver");
-	if (json_is_object(w))
-		text_field(f, width, "waiver", "%s expects %s until %s: %s", text_get(w, "id"), text_get(w, "expect"),
-			   *text_get(w, "until") ? text_get(w, "until") : "further notice", text_get(w, "reason"));
-	text_field(f, width, "rerun", "%s", text_get(cell, "rerun"));
-}
+/* ---- a cell --------------------------------------------------------------------------------------------------------- */
 
 static bool is_failure(enum cell_status s)
 {
 	return s <= ST_REGRESSION || s == ST_XPASS;
 }
 
-static void upper(const char *s, char out[24])
+void text_upper(const char *s, char out[24])
 {
 	size_t i = 0;
 	for (; s[i] && i < 23; i++)
@@ -381,139 +237,10 @@ static void upper(const char *s, char out[24])
 	out[i] = 0;
 }
 
-/* id without the suite's name, which every line would repeat. */
-static const char *short_id(const json_t *cell)
+const char *text_short_id(const json_t *cell)
 {
 	const char *id = text_get(cell, "id"), *slash = strchr(id, '/');
 	return slash ? slash + 1 : id;
-}
-
-static void add_block(struct text *t, const struct row *r, const json_t *cell)
-{
-	char *text = NULL, word[24];
-	size_t n = 0;
-	FILE *f = open_memstream(&text, &n);
-	if (!f)
-		return;
-	const char *status = text_get(cell, "status");
-	const bool timing = r->status == ST_REGRESSION;
-	upper(status, word);
-	text_paint(t, f, TEXT_RED, "%-11s", word);
-	fprintf(f, " %s", short_id(cell));
-	if (timing)
-		fprintf(f, "   served %s", text_get(cell, "selected"));
-	fputc('\n', f);
-	if (timing)
-		timing_block(f, t->o.width, r, cell);
-	else {
-		if (*text_get(cell, "reason"))
-			text_field(f, t->o.width, "reason", "%s", text_get(cell, "reason"));
-		findings_block(f, t->o.width, cell, status);
-	}
-	rule_block(f, t->o.width, cell, timing);
-	fclose(f);
-	t->block[t->n_blocks++] = (struct block){text, text_intern(t, text_get(cell, "id")), r->status};
-}
-
-static void add_line(struct text *t, const struct row *r, const json_t *cell, const char *word)
-{
-	char *text = NULL, ratio[24], lo[24], hi[24], price[64] = "", number[96] = "";
-	const json_t *timing = json_object_get(cell, "timing");
-	if (t->n_lines == 3 * TEXT_MAX_LINES) {
-		t->lines_left_out++;
-		return;
-	}
-	if (r->status == ST_INCONCLUSIVE && isfinite(r->ratio)) {
-		double more = text_number(timing, "rounds_more"),
-		       wall = text_number(json_object_get(cell, "measure"), "wall_ns");
-		double per_round = wall / fmax(1, text_number(json_object_get(cell, "measure"), "rounds"));
-		char seconds[24];
-		if (more > 0 && isfinite(per_round))
-			snprintf(price, sizeof price, "   %.0f more rounds, %s", more,
-				 text_seconds(seconds, more * per_round));
-		else if (more > 0)
-			snprintf(price, sizeof price, "   %.0f more rounds", more);
-		snprintf(number, sizeof number, "   %s [%s, %s]", text_ratio(ratio, r->ratio), text_ratio(lo, r->lo),
-			 text_ratio(hi, r->hi));
-	}
-	const char *reason = text_get(cell, "reason");
-	if (r->status == ST_INCONCLUSIVE && *number) /* the code is short; the sentence repeats the number */
-		reason = text_get(timing, "reason");
-	if (asprintf(&text, "%-11s %s%s%s%s%s%s", word, short_id(cell), number, *reason ? "   (" : "", reason,
-		     *reason ? ")" : "", price) < 0)
-		return;
-	t->line[t->n_lines++] = (struct block){text, NULL, r->status};
-}
-
-/* ---- with -v: everything about a cell ------------------------------------------------------------------------------- */
-
-static void verbose_cell(struct text *t, const struct row *r, const json_t *cell)
-{
-	FILE *out = t->o.out;
-	const json_t *x, *arm;
-	size_t i;
-	char us[24], a[24], b[24], c[24];
-	char word[24];
-	upper(text_get(cell, "status"), word);
-	text_paint(t, out, TEXT_BOLD, "== %s", short_id(cell));
-	fprintf(out, "  %s\n", word);
-	if (*text_get(cell, "reason"))
-		text_field(out, t->o.width, "reason", "%s", text_get(cell, "reason"));
-	/* Identity in one line an outcome: the arms that agree together, each that does not alone. */
-	const char *same[TEXT_MAX_ARM_NAMES];
-	int n_same = 0;
-	const char *against = "";
-	json_array_foreach(json_object_get(cell, "checks"), i, x)
-	{
-		if (strcmp(text_get(x, "check"), "identity") == 0 && !finding_is_bad(x) &&
-		    n_same < TEXT_MAX_ARM_NAMES) {
-			same[n_same++] = text_get(x, "arm");
-			against = text_get(x, "against");
-		}
-	}
-	if (n_same) {
-		fprintf(out, "   identity ");
-		text_arm_list(out, same, n_same);
-		fprintf(out, " BIT-IDENTICAL to %s\n", *against ? against : "shipped");
-	}
-	json_array_foreach(json_object_get(cell, "checks"), i, x)
-	{
-		const char *check = text_get(x, "check");
-		if (strcmp(check, "identity") == 0 && !finding_is_bad(x))
-			continue;
-		char upper_status[24];
-		upper(text_get(x, "status"), upper_status);
-		text_field(out, t->o.width, check, "%s%s%s%s%s", text_get(x, "arm"), *text_get(x, "arm") ? ": " : "",
-			   finding_is_bad(x) ? upper_status : text_get(x, "status"), *text_get(x, "text") ? ", " : "",
-			   text_get(x, "text"));
-	}
-	char *line = NULL;
-	size_t n = 0;
-	FILE *f = open_memstream(&line, &n);
-	if (!f)
-		return;
-	json_array_foreach(json_object_get(cell, "arms"), i, arm)
-	{
-		double ns = text_number(json_object_get(arm, "summary"), "median_ns");
-		if (isfinite(ns))
-			fprintf(f, "%s %s  ", text_get(arm, "name"), text_us(us, ns));
-		else if (*text_get(arm, "unsupported"))
-			fprintf(f, "%s not here (%s)  ", text_get(arm, "name"), text_get(arm, "unsupported"));
-	}
-	if (r->timed)
-		fprintf(f, "us (median of %d interleaved rounds)", r->n);
-	fclose(f);
-	if (*line)
-		text_field(out, t->o.width, "timing", "%s", line);
-	free(line);
-	if (r->judged && r->timed)
-		text_field(out, t->o.width, "served", "%s  %s of shipped [%s, %s]  %s%s", r->selected,
-			   text_ratio(a, r->ratio), text_ratio(b, r->lo), text_ratio(c, r->hi),
-			   text_get(json_object_get(cell, "timing"), "verdict"), r->gating ? "" : " (diagnostic)");
-	json_array_foreach(json_object_get(json_object_get(cell, "timing"), "notes"), i, x)
-		text_field(out, t->o.width, "note", "%s", json_string_value(x) ? json_string_value(x) : "");
-	json_array_foreach(json_object_get(cell, "notes"), i, x)
-		text_field(out, t->o.width, "note", "%s", json_string_value(x) ? json_string_value(x) : "");
 }
 
 void text_take_cell(struct text *t, const json_t *cell)
@@ -531,17 +258,17 @@ void text_take_cell(struct text *t, const json_t *cell)
 	if (r->judged && !r->is_ratio)
 		take_advice(t, r, cell);
 	if (t->o.verbose && !t->o.quiet)
-		verbose_cell(t, r, cell);
+		text_verbose_cell(t, r, cell);
 	char word[24];
-	upper(text_get(cell, "status"), word);
+	text_upper(text_get(cell, "status"), word);
 	if (is_failure(s) && t->n_blocks < TEXT_MAX_BLOCKS)
-		add_block(t, r, cell);
+		text_add_block(t, r, cell);
 	else if (is_failure(s))
-		add_line(t, r, cell, word);
+		text_add_line(t, r, cell, word);
 	else if (s == ST_INCONCLUSIVE)
-		add_line(t, r, cell, "undecided");
+		text_add_line(t, r, cell, "undecided");
 	else if (r->diagnostic_slower)
-		add_line(t, r, cell, "slower");
+		text_add_line(t, r, cell, "slower");
 	else if (s == ST_SKIP || s == ST_XFAIL)
-		add_line(t, r, cell, s == ST_SKIP ? "skip" : "waived");
+		text_add_line(t, r, cell, s == ST_SKIP ? "skip" : "waived");
 }

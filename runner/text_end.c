@@ -303,7 +303,8 @@ static void finding_lines(struct text *t)
 			}
 			if (shown++ == 0)
 				fputc('\n', t->o.out);
-			fprintf(t->o.out, "%s\n", b->text);
+			text_wrap(t->o.out, 12, t->o.width, b->text);
+			fputc('\n', t->o.out);
 		}
 	}
 	if (hidden || t->lines_left_out)

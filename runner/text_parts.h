@@ -60,7 +60,7 @@ struct advice {
 
 struct block {
 	char *text;  /* whole lines */
-	const char *id;
+	int64_t plan_index;
 	enum cell_status status;
 };
 
@@ -113,6 +113,16 @@ char *text_number_text(char buf[32], double x);    /* an axis value */
 
 /* text_cell.c */
 void text_take_cell(struct text *t, const json_t *cell);
+const char *text_short_id(const json_t *cell); /* without the suite's name, which every line would repeat */
+void text_upper(const char *s, char out[24]);
+bool text_finding_is_bad(const json_t *finding);
+/* text_block.c */
+void text_add_block(struct text *t, const struct row *r, const json_t *cell);
+void text_add_line(struct text *t, const struct row *r, const json_t *cell, const char *word);
+/* For a regression: where else the kernel is slower, and where it is not. Prints a field of the block. */
+void text_same_in(struct text *t, const struct block *b);
+/* text_verbose.c */
+void text_verbose_cell(struct text *t, const struct row *r, const json_t *cell);
 /* text_banner.c */
 void text_banner(struct text *t);
 /* text_rows.c */
