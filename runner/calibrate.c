@@ -83,11 +83,17 @@ static bool measure_tick(struct calibration *c, enum clock_kind clock, double *t
 		if (step > 0 && (!least || step < least))
 			least = step;
 	}
-	/* A clock that never moved in so many readings is at least as coarse as all of them together: seen by waiting for it. */
-	if (!least && clock != CLOCK_DEVICE) {
-		int64_t from = c->ops->now(c->be);
-		for (int i = 0; !least && i < 10000000; i++)
-			least = c->ops->now(c->be) - from;
+	/* A clock that never moved in so many readings is coarser than all of them: waited for, longer and longer. */
+	for (int64_t wait = 1; !least && wait < 100000000; wait *= 2) {
+		int64_t from = c->ops->now(c->be), now = from;
+		if (clock == CLOCK_DEVICE && !c->ops->mark(c->be, 0, err))
+			return false;
+		while (now - from < wait)
+			now = c->ops->now(c->be);
+		least = now - from;
+		if (clock == CLOCK_DEVICE &&
+		    (!c->ops->mark(c->be, 1, err) || !sync(c, err) || !c->ops->elapsed(c->be, 0, 1, &least, err)))
+			return false;
 	}
 	*tick_ns = least > 0 ? (double)least : 1;
 	return true;

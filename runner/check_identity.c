@@ -1,5 +1,5 @@
 /* Bit identity of arms: bytes decide, NaN and -0 are no wildcards. */
-#include "check.h"
+#include "check_cell.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Invariance of rows, within one cell: relaunched with the leading rows of its own inputs, with its rows in another order, and with
  * other neighbours, an arm must give the same bits row by row. All three are one thing: a list that says where each new row comes
  * from. Each has a positive control, a comparison that must differ: without it two constant outputs would prove anything. */
-#include "check.h"
+#include "check_cell.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* Tolerance against the kernel's plain double reference. Accepts only |arm - ref| <= allowed, so a NaN never passes. */
-#include "check.h"
+#include "check_cell.h"
 
 #include <math.h>
 #include <omp.h>

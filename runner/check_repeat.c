@@ -1,6 +1,6 @@
 /* Repeatability: an arm against its own first launch, n times here, once at other addresses. Other processes are the
  * supervisor's part (worker_cell): they report digests, which are compared with those of the record. */
-#include "check.h"
+#include "check_cell.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "calibrate.h"
-#include "check.h"
+#include "check_cell.h"
 #include "exec_facts.h"
 #include "finding.h"
 #include "inputs.h"

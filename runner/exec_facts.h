@@ -5,7 +5,7 @@
 #include <jansson.h>
 
 #include "calibrate.h"
-#include "check.h"
+#include "check_cell.h"
 #include "rounds.h"
 #include "stage.h"
 

@@ -1,7 +1,7 @@
-/* check: whether the arms of a cell are right. Each check_* plays on a stage and leaves findings; false means that the device is
+/* check_cell: whether the arms of a cell are right. Each check_* plays on a stage and leaves findings; false means that the device is
  * lost (or host memory is), with *err. A wrong arm is a finding, not an error. */
-#ifndef ASSAY_CHECK_H
-#define ASSAY_CHECK_H
+#ifndef ASSAY_CHECK_CELL_H
+#define ASSAY_CHECK_CELL_H
 
 #include <stdbool.h>
 
