@@ -18,19 +18,24 @@
 
 extern const struct cmd cmd_explain;
 
-enum { MAX_ITEMS = 64, NAME = 26, VALUE = 30 };
+enum { MAX_ITEMS = 64, NAME = 24, VALUE = 34 };
 
 struct options {
 	const char *suite, *cell, *backend, *device;
 	struct suite_override set[MAX_ITEMS];
-	int n_set;
+	const char *plugin[MAX_ITEMS];
+	int n_set, n_plugins;
 };
 
 /* ---- lines --------------------------------------------------------------------------------------------------------- */
 
 static void place_text(char *buf, size_t cap, const char *layer, const struct mark *m)
 {
-	if (m->file && m->line > 0)
+	if (m->file && !*layer)
+		snprintf(buf, cap, "%s:%d", m->file, m->line);
+	else if (m->file && strncmp(m->file, "--set", 5) == 0)
+		snprintf(buf, cap, "%s  %s", layer, m->file); /* a line number would say nothing */
+	else if (m->file && m->line > 0)
 		snprintf(buf, cap, "%s  %s:%d", layer, m->file, m->line);
 	else if (m->file)
 		snprintf(buf, cap, "%s  %s", layer, m->file);
@@ -46,14 +51,9 @@ static void line(int indent, const char *name, const char *value, const char *la
 	int col = printf("%*s%-*s %s", indent, "", NAME - indent, name, value);
 	if (*place && col > NAME + VALUE)
 		printf("\n%*s", NAME + VALUE + 2, "");
-	else
-		printf("%*s", *place ? NAME + VALUE + 2 - col : 0, "");
+	else if (*place)
+		printf("%*s", NAME + VALUE + 2 - col, "");
 	puts(place);
-}
-
-static void section(const char *name, const char *value)
-{
-	printf("\n%-*s %s\n", NAME, name, value);
 }
 
 /* ---- values -------------------------------------------------------------------------------------------------------- */
@@ -150,6 +150,28 @@ static struct provenance layer_of(const struct suite *s, const struct suite_case
 	}
 }
 
+/* A value without the quotes and brackets of JSON. Owned by the caller. */
+static char *value_text(const json_t *v)
+{
+	char *text = NULL;
+	size_t n = 0;
+	FILE *f = open_memstream(&text, &n);
+	if (!f)
+		abort();
+	size_t items = json_is_array(v) ? json_array_size(v) : 1;
+	for (size_t i = 0; i < items; i++) {
+		const json_t *item = json_is_array(v) ? json_array_get(v, i) : v;
+		char *number = json_is_string(item) ? NULL : verdict_line(item);
+		fprintf(f, "%s%s", i ? ", " : "",
+			number                 ? number
+			: json_is_string(item) ? json_string_value(item)
+					       : "?");
+		free(number);
+	}
+	fclose(f);
+	return text;
+}
+
 static void print_settings(const struct suite *s, const struct suite_case *sc, const char *path, const json_t *j,
 			   int indent)
 {
@@ -171,8 +193,8 @@ static void print_settings(const struct suite *s, const struct suite_case *sc, c
 			continue;
 		}
 		struct provenance p = layer_of(s, sc, below);
-		char *text = json_is_string(v) ? strdup(json_string_value(v)) : verdict_line(v);
-		line(indent, key, text ? text : "?", p.layer, p.mark);
+		char *text = value_text(v);
+		line(indent, key, text, p.layer, p.mark);
 		free(text);
 	}
 }
@@ -224,7 +246,42 @@ static void print_verdict_rules(const struct suite *s, const struct cell *c)
 	line(0, "waiver", text, "waivers", waiver);
 }
 
-static void print_cell(const struct plan *p, const struct registry *r, const struct target *t, const struct cell *c)
+static void print_option(const char *option, const char *value)
+{
+	printf(" %s ", option);
+	if (*value && !value[strcspn(value, " '\"\\$`*?[]()<>|&;!#~\t\n")]) {
+		fputs(value, stdout);
+		return;
+	}
+	putchar('\'');
+	for (; *value; value++)
+		if (*value == '\'')
+			fputs("'\\''", stdout);
+		else
+			putchar(*value);
+	putchar('\'');
+}
+
+/* The command of the record, and what this command line said beside. */
+static void print_rerun(const struct options *o, const struct cell *c)
+{
+	json_t *record = record_cell_begin(c);
+	const char *rerun = json_string_value(json_object_get(record, "rerun"));
+	printf("\nrerun  %s", rerun ? rerun : "-");
+	if (o->backend)
+		print_option("--backend", o->backend);
+	if (o->device)
+		print_option("--device", o->device);
+	for (int i = 0; i < o->n_set; i++)
+		print_option("--set", o->set[i].text);
+	for (int i = 0; i < o->n_plugins; i++)
+		print_option("--plugin", o->plugin[i]);
+	putchar('\n');
+	json_decref(record);
+}
+
+static void print_cell(const struct options *o, const struct plan *p, const struct registry *r, const struct target *t,
+		       const struct cell *c)
 {
 	const struct suite *s = plan_suite(p);
 	const struct suite_case *sc = case_of(s, c);
@@ -251,25 +308,22 @@ static void print_cell(const struct plan *p, const struct registry *r, const str
 	print_promise(&c->dist.promise);
 	snprintf(text, sizeof text, "0x%" PRIx64, c->seed);
 	line(0, "seed", text, seed.layer, seed.mark);
-	section("parameters", "");
+	puts("\nparameters");
 	print_axes(s, sc, c);
 	print_params(sc, c);
-	section("arms", "");
+	puts("\narms");
 	print_arms(sc, c);
 	json_t *timing = grammar_to_json(grammar_timing, &c->timing),
 	       *checks = grammar_to_json(grammar_checks, &c->checks);
-	section("timing", "");
+	puts("\ntiming");
 	print_settings(s, sc, "timing", timing, 2);
-	section("checks", "");
+	puts("\nchecks");
 	print_settings(s, sc, "checks", checks, 2);
 	json_decref(timing);
 	json_decref(checks);
 	putchar('\n');
 	print_verdict_rules(s, c);
-	json_t *record = record_cell_begin(c);
-	const char *rerun = json_string_value(json_object_get(record, "rerun"));
-	printf("\nrerun  %s\n", rerun ? rerun : "-");
-	json_decref(record);
+	print_rerun(o, c);
 }
 
 /* ---- which cell ---------------------------------------------------------------------------------------------------- */
@@ -341,7 +395,7 @@ static int explain(const struct options *o, const struct registry *r)
 	}
 	diags_print(d, stderr, isatty(STDERR_FILENO) && !getenv("NO_COLOR"));
 	if (ok)
-		print_cell(p, r, &target, &c);
+		print_cell(o, p, r, &target, &c);
 	else if (!diags_errors(d))
 		fprintf(stderr, "assay explain: %s\n", err.text);
 	plan_destroy(p);
@@ -364,7 +418,7 @@ static int run(int argc, char **argv)
 	};
 	struct options o = {.suite = NULL};
 	struct registry *r = registry_create();
-	struct err err;
+	struct err err = {"too many plugins"};
 	int got, status = EXIT_USAGE;
 	opterr = 0;
 	while ((got = getopt_long(argc, argv, ":h", long_options, NULL)) != -1) {
@@ -381,8 +435,10 @@ static int run(int argc, char **argv)
 				MAX_ITEMS);
 			goto out;
 		case OPT_PLUGIN:
-			if (registry_load_plugin(r, optarg, NULL, &err))
+			if (o.n_plugins < MAX_ITEMS && registry_load_plugin(r, optarg, NULL, &err)) {
+				o.plugin[o.n_plugins++] = optarg;
 				continue;
+			}
 			fprintf(stderr, "assay explain: %s\n", err.text);
 			goto out;
 		case 'h':

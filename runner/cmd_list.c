@@ -28,11 +28,14 @@ struct options {
 
 /* ---- cells --------------------------------------------------------------------------------------------------------- */
 
-static const char *kind_text(const struct cell *c)
+static const char *kind_text(const struct cell *c, struct arena *a)
 {
 	if (c->skip)
-		return "skip";
-	return c->selection == SELECT_NONE ? "-" : c->selection == SELECT_NOT_TIMED ? "not timed" : c->selected;
+		return arena_printf(a, "skipped: %s", c->skip);
+	if (c->selection == SELECT_NONE)
+		return "no regression check";
+	return arena_printf(a, "serves %s%s", c->selected,
+			    c->selection == SELECT_NOT_TIMED ? ", which is not timed" : "");
 }
 
 static json_t *cell_json(const struct cell *c)
@@ -66,6 +69,7 @@ static void print_line(json_t *j)
 /* "shipped split=2,4,8": arms of one family together. */
 static void print_arms(const struct cell *c)
 {
+	putchar(' ');
 	const struct assay_arm *last = NULL;
 	for (int i = 0; i < c->n_arms; i++) {
 		const struct cell_arm *a = &c->arm[i];
@@ -80,11 +84,28 @@ static void print_arms(const struct cell *c)
 	}
 }
 
+/* Names that a kernel ignores, a line each: axes first, then what only its geometries have. */
+struct ignored {
+	const struct suite *suite;
+	const char *kernel; /* of the line under way, or NULL */
+};
+
+static bool is_axis(const struct suite *s, const char *name)
+{
+	for (int c = 0; c < s->n_cases; c++)
+		for (int x = 0; x < s->cases[c].n_axes; x++)
+			if (strcmp(s->cases[c].axis[x].name, name) == 0)
+				return true;
+	return false;
+}
+
 static void print_ignored(void *ctx, const char *kernel, const char *name)
 {
-	bool *first = ctx;
-	printf("%s %s by %s", *first ? "ignored" : ";", name, kernel);
-	*first = false;
+	struct ignored *g = ctx;
+	if (!g->kernel || strcmp(g->kernel, kernel) != 0)
+		printf("%s%s ignores", g->kernel ? "\n" : "", kernel);
+	g->kernel = kernel;
+	printf(" %s%s", name, is_axis(g->suite, name) ? " (swept all the same)" : "");
 }
 
 static void print_head(const struct plan *p, const struct target *t)
@@ -115,21 +136,30 @@ static void print_head(const struct plan *p, const struct target *t)
 			printf(", %" PRId64 " excluded", plan_case_excluded(p, i));
 		putchar('\n');
 	}
-	bool first = true;
-	plan_ignored(p, print_ignored, &first);
-	if (!first)
-		puts(" (swept all the same: it stands in the cell's id)");
-	putchar('\n');
+	struct ignored g = {.suite = s};
+	plan_ignored(p, print_ignored, &g);
+	puts(g.kernel ? "\n" : "");
 }
 
 /* Names that every cell of the plan shares are left out of the lines: the id after "suite/". */
 static bool print_cells(const struct plan *p, const struct target *t, bool json, struct err *err)
 {
+	enum { LOOKED_AT = 4096 }; /* ids that decide the width */
 	const struct suite *s = plan_suite(p);
 	if (!json)
 		print_head(p, t);
 	bool limited = false;
-	for (int64_t i = 0; i < plan_count(p); i++) {
+	int64_t n = plan_count(p);
+	int width = 0;
+	for (int64_t i = 0; !json && i < n && i < LOOKED_AT; i++) {
+		struct arena *a = arena_create();
+		struct cell c;
+		int len = plan_cell(p, i, a, &c, err) ? (int)(strlen(c.id) - strlen(s->name) - 1) : 0;
+		width = len > width ? len : width;
+		arena_destroy(a);
+	}
+	/* A closed pipe ends the list: nobody reads on. */
+	for (int64_t i = 0; i < n && !ferror(stdout); i++) {
 		struct arena *a = arena_create();
 		struct cell c;
 		if (!plan_cell(p, i, a, &c, err)) {
@@ -139,9 +169,9 @@ static bool print_cells(const struct plan *p, const struct target *t, bool json,
 		if (json) {
 			print_line(cell_json(&c));
 		} else {
-			printf("%-60s ", c.id + strlen(s->name) + 1);
+			printf("%-*s ", width, c.id + strlen(s->name) + 1);
 			print_arms(&c);
-			printf("  serves %s%s%s\n", kind_text(&c), c.gate ? "" : ", diagnostic",
+			printf("; %s%s%s\n", kind_text(&c, a), c.gate ? "" : ", diagnostic",
 			       c.waiver ? ", waived" : "");
 			for (int k = 0; k < c.n_arms; k++)
 				limited |= c.arm[k].unsupported != NULL;

@@ -15,20 +15,16 @@ static const int known_cc[] = {80, 86, 89, 90, 100, 120};
 /* Words from column `col` (already there) to WIDTH, further lines indented to `indent`. */
 static void wrap(FILE *f, int col, int indent, const char *text)
 {
-	while (*text) {
+	for (bool first = true; *text; first = false) {
 		int n = (int)strcspn(text, " ");
-		if (col + n > WIDTH && col > indent) {
+		if (!first && col + 1 + n > WIDTH) {
 			fprintf(f, "\n%*s", indent, "");
 			col = indent;
+			first = true;
 		}
-		fprintf(f, "%.*s", n, text);
-		col += n;
+		col += fprintf(f, "%s%.*s", first ? "" : " ", n, text);
 		text += n;
 		text += strspn(text, " ");
-		if (*text && col < WIDTH) {
-			fputc(' ', f);
-			col++;
-		}
 	}
 	fputc('\n', f);
 }
@@ -36,11 +32,16 @@ static void wrap(FILE *f, int col, int indent, const char *text)
 /* "    name  what …  doc": the doc begins at one column where it can. */
 static void line(FILE *f, const char *name, const char *what, const char *doc)
 {
-	enum { NAME = 18, DOC = 52 };
+	enum { NAME = 12, DOC = 56 };
 	int col = fprintf(f, "    %-*s %s", NAME, name, what);
-	int pad = col < DOC - 1 ? DOC - col : 2;
-	fprintf(f, "%*s", pad, "");
-	wrap(f, col + pad, DOC, doc ? doc : "");
+	if (!doc || !*doc) {
+		fputc('\n', f);
+		return;
+	}
+	/* What is too long for its column leaves the doc a line of its own. */
+	int pad = col < DOC - 1 ? DOC - col : DOC;
+	fprintf(f, "%s%*s", pad == DOC ? "\n" : "", pad, "");
+	wrap(f, DOC, DOC, doc);
 }
 
 static void number(char *buf, size_t cap, const struct assay_param *p, double v)
