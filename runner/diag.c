@@ -55,13 +55,18 @@ static size_t char_bytes(const char *s, size_t left)
 {
 	unsigned char c = (unsigned char)*s;
 	size_t n = c < 0x80 ? 1 : c >= 0xF0 ? 4 : c >= 0xE0 ? 3 : c >= 0xC0 ? 2 : 1;
-	return n < left ? n : left ? left : 1;
+	for (size_t i = 1; i < n; i++)
+		if (i >= left || ((unsigned char)s[i] & 0xC0) != 0x80)
+			return 1;
+	return n;
 }
 
 /* A terminal must not act on what a file says: control characters, C1 ones too. */
 static bool is_control(const char *s, size_t n)
 {
 	unsigned char c = (unsigned char)s[0];
+	if (c >= 0x80 && char_bytes(s, n) == 1)
+		return true; /* a byte that is no character */
 	return c < 0x20 || c == 0x7F || (c == 0xC2 && n > 1 && (unsigned char)s[1] < 0xA0);
 }
 

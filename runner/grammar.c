@@ -52,7 +52,8 @@ static const struct slot arm_rows[] =
 	 {0}};
 static const struct slot arm_argument = {.scalar = SC_INT,
 					 .doc = "argument of the arm family of that name: `{split: 4}` is `split=4`"};
-static const struct slot arm_item = {.scalar = SC_WORD,
+static const struct slot arm_item = {.key = "the arm",
+				     .scalar = SC_WORD,
 				     .sub = arm_rows,
 				     .any = &arm_argument,
 				     .any_name = "family",
@@ -117,7 +118,7 @@ static const struct slot table_rows[] =
 	 {"file", .scalar = SC_WORD, .doc = "a table file (.yaml, .csv, .json), relative to this one"},
 	 {"table", .raw = true, .doc = "or the table itself, in the form of a YAML table file"},
 	 {0}};
-static const struct slot table_item = {.sub = table_rows};
+static const struct slot table_item = {.key = "the table", .sub = table_rows};
 static const struct slot table_value = {.item = &table_item};
 
 /* ---- rules ---- */
@@ -142,8 +143,9 @@ static const struct slot rig_rows[] = {{"match", SELECTOR, .required = true,
 				       {"timing", .words = gates, .required = true,
 					.doc = "`gate`: timing verdicts count; `diagnostic`: they are shown"},
 				       {0}};
-static const struct slot margin_item = {.sub = margin_rows}, waiver_item = {.sub = waiver_rows},
-			 rig_item = {.sub = rig_rows};
+static const struct slot margin_item = {.key = "the margin", .sub = margin_rows},
+			 waiver_item = {.key = "the waiver", .sub = waiver_rows},
+			 rig_item = {.key = "the rig", .sub = rig_rows};
 
 /* ---- cases ---- */
 static const struct slot axis_rows[] =
@@ -179,7 +181,7 @@ static const struct slot case_rows[] = {{"id", .scalar = SC_NAME, .required = tr
 					{"checks", .sub = grammar_checks, .doc = "over the suite's"},
 					{"tags", .item = &name_item, .doc = "words for selectors (`tag=nightly`)"},
 					{0}};
-static const struct slot case_item = {.sub = case_rows};
+static const struct slot case_item = {.key = "the case", .sub = case_rows};
 
 static const struct slot default_rows[] =
 	{{"geometry", .item = &name_item, .doc = "of cases that name none"},

@@ -33,7 +33,7 @@ enum scalar_type {
 enum store { ST_NONE, ST_INT, ST_I64, ST_DOUBLE, ST_BOOL, ST_STR, ST_STRS };
 
 struct slot {
-	const char *key;
+	const char *key; /* of a list's item: what it is, for messages */
 	const char *doc; /* a sentence; the reference page and the schema's description */
 	const char *dflt; /* the default as written in a suite (a scalar), or NULL */
 	bool required;

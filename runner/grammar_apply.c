@@ -155,16 +155,22 @@ void grammar_apply(const struct slot *sub, struct arena *a, const struct yaml_no
 	apply(&w, sub, map, base, "");
 }
 
-json_t *grammar_percent(double v)
+/* The shortest percentage that, plus `plus`, reads back as v. */
+static json_t *percent_json(double v, double plus)
 {
 	char text[40];
 	for (int digits = 1; digits <= 17; digits++) {
 		double back;
-		snprintf(text, sizeof text, "%.*g%%", digits, v * 100);
-		if (!strchr(text, 'e') && scalar_percent(text, &back, NULL) && back == v)
+		snprintf(text, sizeof text, "%.*g%%", digits, (v - plus) * 100);
+		if (!strchr(text, 'e') && scalar_percent(text, &back, NULL) && back + plus == v)
 			break;
 	}
 	return json_string(text);
+}
+
+json_t *grammar_percent(double v)
+{
+	return percent_json(v, 0);
 }
 
 json_t *grammar_time(int64_t ns)
@@ -209,7 +215,7 @@ static json_t *number_json(const struct slot *s, int64_t i, double x)
 	switch (s->scalar) {
 	case SC_TIME: return grammar_time(i);
 	case SC_SIZE: return grammar_size(i);
-	case SC_PERCENT: return grammar_percent(x - s->plus);
+	case SC_PERCENT: return percent_json(x, s->plus);
 	case SC_REAL: return json_real(x);
 	default: return json_integer(i);
 	}

@@ -172,6 +172,8 @@ static bool range_check(const struct slot *s, const struct yaml_node *v, double 
 	const char *unit = percent ? "%" : "";
 	if (x >= s->min && x <= s->max)
 		return true;
+	if (s->min == s->max)
+		return diag_add(d, DIAG_ERROR, v->mark, "%s is not known; this assay reads %.17g", v->text, s->min);
 	if (s->max >= 1e15 && s->scalar != SC_PERCENT)
 		return diag_add(d, DIAG_ERROR, v->mark, "%s is out of range: at least %.17g", v->text, s->min);
 	return diag_add(d, DIAG_ERROR, v->mark, "%s is out of range %.17g%s..%.17g%s", v->text, s->min * scale, unit,
@@ -187,7 +189,7 @@ static bool word_error(const struct slot *s, const struct yaml_node *v, const ch
 	diag_add(d, DIAG_ERROR, v->mark, "%s", why);
 	if (near)
 		diag_note(d, (struct mark){0}, "did you mean '%s'?", near);
-	else if (n)
+	else if (n && (v->text[0] < '0' || v->text[0] > '9')) /* a number that is nearly right has its advice already */
 		diag_note(d, (struct mark){0}, "or %s", listed(s->words, n, buf, sizeof buf));
 	return false;
 }

@@ -196,7 +196,36 @@ static void say_kinds(const struct slot *s, FILE *f)
 
 enum { PATH_MAX_BYTES = 512 };
 
-static void say_rows(const char *path, const struct slot *s, FILE *f, bool top);
+enum { SHOWN_MAX = 64 };
+
+/* Maps that were described: the second time they are pointed at. */
+struct shown {
+	const struct slot *sub[SHOWN_MAX];
+	char path[SHOWN_MAX][PATH_MAX_BYTES];
+	int n;
+};
+
+static void say_rows(const char *path, const struct slot *s, FILE *f, struct shown *shown, bool top);
+
+/* A sentence in a cell of a table, where a bar would end the cell. */
+static void say_cell(const char *text, FILE *f)
+{
+	for (; text && *text; text++)
+		fprintf(f, *text == '|' ? "\\%c" : "%c", *text);
+}
+
+static void say_row(const struct slot *s, FILE *f)
+{
+	fprintf(f, "| `%s` | ", s->key);
+	say_kinds(s, f);
+	fprintf(f, " | %s%s%s | ", s->dflt ? "`" : "",
+		s->dflt       ? s->dflt
+		: s->required ? "required"
+			      : "",
+		s->dflt ? "`" : "");
+	say_cell(s->doc, f);
+	fputs(" |\n", f);
+}
 
 static void path_add(char *out, const char *path, const char *a, const char *b, const char *c)
 {
@@ -204,18 +233,12 @@ static void path_add(char *out, const char *path, const char *a, const char *b, 
 		out[0] = '\0'; /* the grammar is not so deep */
 }
 
-static void say_table(const char *path, const struct slot *sub, const struct slot *any, const char *any_name, FILE *f)
+static void say_table(const char *path, const struct slot *sub, const struct slot *any, const char *any_name, FILE *f,
+		      struct shown *shown)
 {
 	fputs("\n| key | value | default | |\n|---|---|---|---|\n", f);
-	for (const struct slot *s = sub; s && s->key; s++) {
-		fprintf(f, "| `%s` | ", s->key);
-		say_kinds(s, f);
-		fprintf(f, " | %s%s%s | %s |\n", s->dflt ? "`" : "",
-			s->dflt       ? s->dflt
-			: s->required ? "required"
-				      : "",
-			s->dflt ? "`" : "", s->doc ? s->doc : "");
-	}
+	for (const struct slot *s = sub; s && s->key; s++)
+		say_row(s, f);
 	if (any) {
 		fprintf(f, "| *%s* | ", any_name ? any_name : "name");
 		say_kinds(any, f);
@@ -225,17 +248,17 @@ static void say_table(const char *path, const struct slot *sub, const struct slo
 		if (s->sub != grammar_timing && s->sub != grammar_checks) {
 			char below[PATH_MAX_BYTES];
 			path_add(below, path, ".", s->key, "");
-			say_rows(below, s, f, false);
+			say_rows(below, s, f, shown, false);
 		}
 	if (any) {
 		char below[PATH_MAX_BYTES];
 		path_add(below, path, ".*", any_name ? any_name : "name", "*");
-		say_rows(below, any, f, false);
+		say_rows(below, any, f, shown, false);
 	}
 }
 
 /* Headings and tables of the maps below a row. */
-static void say_rows(const char *path, const struct slot *s, FILE *f, bool top)
+static void say_rows(const char *path, const struct slot *s, FILE *f, struct shown *shown, bool top)
 {
 	const struct slot *holder = s;
 	char below[PATH_MAX_BYTES];
@@ -251,11 +274,21 @@ static void say_rows(const char *path, const struct slot *s, FILE *f, bool top)
 	fprintf(f, "\n%s `%s`\n", top ? "##" : "###", below);
 	if (top && s->doc)
 		fprintf(f, "\n%c%s.\n", s->doc[0] >= 'a' && s->doc[0] <= 'z' ? s->doc[0] - 32 : s->doc[0], s->doc + 1);
-	say_table(below, holder->sub, holder->any, holder->any_name, f);
+	for (int i = 0; i < shown->n && holder->sub; i++)
+		if (shown->sub[i] == holder->sub) {
+			fprintf(f, "\nThe same keys as `%s`.\n", shown->path[i]);
+			return;
+		}
+	if (holder->sub && shown->n < SHOWN_MAX) {
+		shown->sub[shown->n] = holder->sub;
+		path_add(shown->path[shown->n++], below, "", "", "");
+	}
+	say_table(below, holder->sub, holder->any, holder->any_name, f, shown);
 }
 
 void grammar_reference(const struct slot *sub, FILE *f)
 {
+	struct shown shown = {.n = 0};
 	fputs("# The suite file: reference\n\n"
 	      "This page is printed by `assay schema suite --reference`, from the rows that the parser reads. `assay "
 	      "schema suite` prints the JSON\n"
@@ -276,15 +309,8 @@ void grammar_reference(const struct slot *sub, FILE *f)
 	      "## Top level\n",
 	      f);
 	fputs("\n| key | value | default | |\n|---|---|---|---|\n", f);
-	for (const struct slot *s = sub; s->key; s++) {
-		fprintf(f, "| `%s` | ", s->key);
-		say_kinds(s, f);
-		fprintf(f, " | %s%s%s | %s |\n", s->dflt ? "`" : "",
-			s->dflt       ? s->dflt
-			: s->required ? "required"
-				      : "",
-			s->dflt ? "`" : "", s->doc ? s->doc : "");
-	}
 	for (const struct slot *s = sub; s->key; s++)
-		say_rows(s->key, s, f, true);
+		say_row(s, f);
+	for (const struct slot *s = sub; s->key; s++)
+		say_rows(s->key, s, f, &shown, true);
 }

@@ -45,6 +45,16 @@ static bool list_values(struct loader *l, const struct yaml_node *v, struct axis
 	return good;
 }
 
+/* The power of ten that makes both whole, as decimals of a suite are; 0 where none does. */
+static double decimal_scale(double a, double b)
+{
+	for (double p = 1; p <= 1e12; p *= 10)
+		if (fabs(a * p) < 1e15 && fabs(b * p) < 1e15 && fabs(a * p - round(a * p)) < 1e-6 &&
+		    fabs(b * p - round(b * p)) < 1e-6)
+			return p;
+	return 0;
+}
+
 /* Values from + i * step, computed by index so that no error adds up. */
 static bool range_values(struct loader *l, const struct yaml_node *from, const struct yaml_node *to,
 			 const struct yaml_node *step, struct axis *x)
@@ -70,9 +80,10 @@ static bool range_values(struct loader *l, const struct yaml_node *from, const s
 		return too_many(l, at, steps);
 	int n = whole ? (int)((b.i - a.i) / s.i) + 1 : (int)steps;
 	struct number *value = arena_array(l->arena, (size_t)n, sizeof *value);
+	double p = decimal_scale(a.d, s.d);
 	for (int i = 0; i < n; i++) {
-		double d = a.d + i * s.d;
-		/* 0.7 + 4 * 0.05 is the 0.9 that was written. */
+		/* 0.7 + 2 * 0.05 is 0.8 to who wrote it, and 0.9 ends it. */
+		double d = p > 0 ? (round(a.d * p) + i * round(s.d * p)) / p : a.d + i * s.d;
 		if (fabs(d - b.d) < fabs(s.d) * 1e-9)
 			d = b.d;
 		value[i] = whole ? (struct number){true, a.i + i * s.i, (double)(a.i + i * s.i)}

@@ -63,7 +63,7 @@ static bool add_kernel(struct case_load *k, const char **names, const struct ass
 static void kernels_of(struct loader *l, struct case_load *k, const struct yaml_node *v, const char **names)
 {
 	const struct registry *r = l->opt->registry;
-	int n = registry_count(r), before = k->c->n_kernels;
+	int n = registry_count(r);
 	if (strpbrk(v->text, "*?[")) {
 		bool some = false;
 		for (int i = 0; i < n; i++)
@@ -86,8 +86,12 @@ static void kernels_of(struct loader *l, struct case_load *k, const struct yaml_
 	const char **known = arena_array(l->arena, (size_t)n + 1, sizeof *known);
 	for (int i = 0; i < n; i++)
 		known[i] = registry_at(r, i)->name;
-	grammar_unknown(l->diags, v->mark, "kernel", v->text, known, n);
-	k->c->n_kernels = before;
+	const char *near = diag_nearest(v->text, known, n);
+	diag_add(l->diags, DIAG_ERROR, v->mark, "unknown kernel '%s'", v->text);
+	if (near)
+		diag_note(l->diags, (struct mark){0}, "did you mean '%s'?", near);
+	else
+		diag_note(l->diags, (struct mark){0}, "'assay list' shows the kernels there are");
 }
 
 static void kernels_make(struct loader *l, struct case_load *k, const struct yaml_node *v)
@@ -261,6 +265,9 @@ static void case_make(struct loader *l, struct yaml_node *node, struct suite_cas
 	layers_apply(l, &k, grammar_checks, "checks", &c->checks);
 	axes_make(l, &k, yaml_get(node, "axes", NULL));
 	excludes_make(l, &k);
+	for (int i = 0; i < node->n; i++)
+		k.unknown_key |= node->key[i]->bad; /* perhaps the key that is missed */
+	k.bad_params |= k.unknown_key;
 	if (!c->n_kernels)
 		return; /* nothing to hold the rest against */
 	case_check(l, &k);

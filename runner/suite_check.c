@@ -302,7 +302,7 @@ void case_check(struct loader *l, struct case_load *k)
 {
 	struct checks *c = &k->c->checks;
 	const struct yaml_node *checks = yaml_get(k->node, "checks", NULL);
-	if (!c->on && !(checks && checks->bad)) {
+	if (!c->on && !(checks && checks->bad) && !k->unknown_key) {
 		diag_add(l->diags, DIAG_ERROR, origin_mark(l, "checks", k->c->mark), "case '%s' checks nothing",
 			 k->c->id);
 		diag_note(l->diags, (struct mark){0},

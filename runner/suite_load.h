@@ -79,6 +79,7 @@ struct case_load {
 	const struct assay_kernel **kernel; /* the known ones, c->n_kernels */
 	bool bad_params; /* a parameter was refused: do not say that one lacks */
 	bool bad_arms;
+	bool unknown_key; /* some key of the case is unknown */
 };
 
 /* ---- suite_include.c */

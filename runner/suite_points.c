@@ -142,17 +142,26 @@ static const struct named_number *param_of(const struct geometry *g, const char 
 static void required_check(struct loader *l, struct case_load *k)
 {
 	for (int i = 0; i < k->c->n_kernels; i++)
-		for (int p = 0; p < k->kernel[i]->n_params; p++)
-			for (int g = 0; g < k->c->n_geometries; g++) {
+		for (int g = 0; g < k->c->n_geometries; g++) {
+			const char *list = "";
+			int n = 0;
+			for (int p = 0; p < k->kernel[i]->n_params; p++) {
 				const struct assay_param *x = &k->kernel[i]->params[p];
 				if (!x->required || axis_of(k->c, x->name) || param_of(k->c->geometry[g], x->name))
 					continue;
-				diag_add(l->diags, DIAG_ERROR, origin_mark(l, "geometry", k->c->mark),
-					 "%s needs the parameter '%s'", k->kernel[i]->name, x->name);
-				diag_note(l->diags, (struct mark){0}, "set it in geometry '%s', or sweep it under axes",
-					  k->c->geometry[g]->name);
-				k->bad_params = true;
+				list = arena_printf(l->arena, "%s%s'%s'", list, n++ ? ", " : "", x->name);
 			}
+			if (!n)
+				continue;
+			k->bad_params = true;
+			diag_add(l->diags, DIAG_ERROR, origin_mark(l, "geometry", k->c->mark),
+				 "%s needs the parameter%s %s", k->kernel[i]->name, n > 1 ? "s" : "", list);
+			if (origin_find(l, "geometry")->node)
+				diag_note(l->diags, (struct mark){0}, "set in geometry '%s', or swept under axes",
+					  k->c->geometry[g]->name);
+			else
+				diag_note(l->diags, (struct mark){0}, "name a geometry, or sweep them under axes");
+		}
 }
 
 /* ---- points ---- */

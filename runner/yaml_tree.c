@@ -360,7 +360,10 @@ static struct yaml_node *node(struct reader *r, const yaml_event_t *ev, int dept
 		break;
 	}
 	if (tag) {
-		diag_add(r->diags, DIAG_ERROR, at, "tags ('%s') are not used", (const char *)tag);
+		static const char core[] = "tag:yaml.org,2002:";
+		bool is_core = !strncmp((const char *)tag, core, sizeof core - 1);
+		diag_add(r->diags, DIAG_ERROR, at, "tags ('%s%s') are not used", is_core ? "!!" : "",
+			 (const char *)tag + (is_core ? sizeof core - 1 : 0));
 		return NULL;
 	}
 	if (v->kind == YAML_TREE_SCALAR && strlen(v->text) != ev->data.scalar.length) {
