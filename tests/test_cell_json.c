@@ -69,11 +69,15 @@ static void some_list(const char **list, int max)
 		list[i] = some_word();
 }
 
-static struct mark some_mark(void)
+/* Members are set one by one: the bytes between them stay zero and can be compared. */
+static void fill_mark(struct mark *m)
 {
 	if (draw() % 3 == 0)
-		return (struct mark){0};
-	return (struct mark){.file = some_word(), .line = some_int(), .col = some_int(), .len = some_int()};
+		return;
+	m->file = some_word();
+	m->line = some_int();
+	m->col = some_int();
+	m->len = some_int();
 }
 
 static void fill_timing(struct timing *t)
@@ -183,29 +187,32 @@ static void fill_cell(struct cell *c)
 	c->n_axes = (int)(draw() % (ASSAY_MAX_PARAMS + 1));
 	for (int i = 0; i < c->n_axes; i++) {
 		c->axis[i].name = some_word();
-		c->axis[i].value = (struct number){.is_int = draw() & 1, .i = (int64_t)draw(), .d = some_double()};
+		c->axis[i].value.is_int = draw() & 1;
+		c->axis[i].value.i = (int64_t)draw();
+		c->axis[i].value.d = some_double();
 	}
 	c->n_arms = 1 + (int)(draw() % MAX_ARMS);
 	for (int i = 0; i < c->n_arms; i++) {
 		struct env_flip *env = arena_array(arena, 2, sizeof *env);
 		env[0] = (struct env_flip){some_word(), some_text()};
 		env[1] = (struct env_flip){some_word(), NULL};
-		c->arm[i] = (struct cell_arm){
-			.name = some_word(),
-			.role = (enum cell_arm_role)(draw() % 4),
-			.desc = &k->arms[draw() % (uint64_t)k->n_arms],
-			.arg = (int64_t)draw(),
-			.env = env,
-			.n_env = (int)(draw() % 3),
-			.graph = draw() & 1,
-			.unsupported = some_text(),
-		};
+		struct cell_arm *arm = &c->arm[i];
+		arm->name = some_word();
+		arm->role = (enum cell_arm_role)(draw() % 4);
+		arm->desc = &k->arms[draw() % (uint64_t)k->n_arms];
+		arm->arg = (int64_t)draw();
+		arm->env = env;
+		arm->n_env = (int)(draw() % 3);
+		arm->graph = draw() & 1;
+		arm->unsupported = some_text();
 	}
 	int n_rules = (int)(draw() % 4);
 	struct fill_rule *rule = arena_array(arena, (size_t)n_rules, sizeof *rule);
 	for (int i = 0; i < n_rules; i++)
 		fill_rule(&rule[i]);
-	c->dist = (struct distribution){.name = some_text(), .rules = rule, .n_rules = n_rules};
+	c->dist.name = some_text();
+	c->dist.rules = rule;
+	c->dist.n_rules = n_rules;
 	c->dist.promise.finite_as = (uint32_t)draw();
 	c->dist.promise.no_denormals_as = (uint32_t)draw();
 	c->dist.promise.sign = some_int();
@@ -218,13 +225,13 @@ static void fill_cell(struct cell *c)
 	fill_checks(&c->checks);
 	c->selection = (enum selection)(draw() % 3);
 	c->selected = some_text();
-	c->selected_row = some_mark();
+	fill_mark(&c->selected_row);
 	c->margin_fail = some_double();
 	c->margin_warn = some_double();
 	c->margin_floor_ns = (int64_t)draw();
-	c->margin_mark = some_mark();
+	fill_mark(&c->margin_mark);
 	c->gate = draw() & 1;
-	c->rig_mark = some_mark();
+	fill_mark(&c->rig_mark);
 	c->waiver = some_text();
 	c->waiver_expect = some_text();
 	c->waiver_reason = some_text();
