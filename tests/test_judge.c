@@ -1,0 +1,547 @@
+/* judge: the 11 series of tests/data/judge-vectors.json, what tests/gen_judge_more.py counted, and the edges. */
+#include <check.h>
+#include <jansson.h>
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "judge.h"
+
+static json_t *vectors, *more;
+
+static json_t *load_file(const char *path)
+{
+	json_error_t e;
+	json_t *j = json_load_file(path, 0, &e);
+	ck_assert_msg(j != NULL, "%s:%d: %s", path, e.line, e.text);
+	return j;
+}
+
+static void load(void)
+{
+	vectors = load_file(ASSAY_SOURCE_ROOT "/tests/data/judge-vectors.json");
+	more = load_file(ASSAY_SOURCE_ROOT "/tests/data/judge-more.json");
+}
+
+static void unload(void)
+{
+	json_decref(vectors);
+	json_decref(more);
+}
+
+static double num(const json_t *o, const char *key)
+{
+	const json_t *j = json_object_get(o, key);
+	return json_is_number(j) ? json_number_value(j) : NAN;
+}
+
+static double *list(const json_t *o, const char *key, double scale, int *n)
+{
+	const json_t *a = json_object_get(o, key);
+	*n = (int)json_array_size(a);
+	double *x = malloc(sizeof(double) * (size_t)(*n + 1));
+	for (int i = 0; i < *n; i++)
+		x[i] = scale * json_number_value(json_array_get(a, (size_t)i));
+	return x;
+}
+
+static void near(double got, double want, double tol)
+{
+	ck_assert_msg(fabs(got - want) <= tol, "%.17g for %.17g", got, want);
+}
+
+static struct judge_rule rule_of(double fail)
+{
+	return (struct judge_rule){.estimator = EST_PAIRED, .fail = fail, .warn = -1, .alpha = 0.025, .min_rounds = 8,
+	                           .max_rounds = 64, .confirm = CONFIRM_FRESH, .tau = 0.0025};
+}
+
+static enum timing_verdict verdict_of(const char *name)
+{
+	return strcmp(name, "regression") == 0 ? TV_SUSPECT : judge_verdict_of(name); /* the vectors' word for a suspect */
+}
+
+/* Each look of the trace is what the executor would see after so many rounds; the last is the replay from the whole file. */
+START_TEST(spec_vectors)
+{
+	size_t i;
+	json_t *v;
+	json_array_foreach(vectors, i, v)
+	{
+		const char *name = json_string_value(json_object_get(v, "name"));
+		int n, m;
+		double *arm = list(v, "t_arm", 1000, &n), *ship = list(v, "t_ship", 1000, &m);
+		struct judge_rule rule = rule_of(num(v, "margin") - 1);
+		const json_t *trace = json_object_get(v, "trace"), *final = json_object_get(v, "final");
+		size_t looks = json_array_size(trace);
+		ck_assert_int_eq(n, 64);
+		for (size_t k = 0; k <= looks; k++) {
+			const json_t *t = k < looks ? json_array_get(trace, k) : final;
+			int at = (int)num(t, "n");
+			struct judge_pair p = {arm, ship, k < looks ? at : n};
+			struct judge_result r;
+			bool done;
+			judge_paired(&p, &rule, &r, &done);
+			ck_assert_int_eq(r.iv.n, at);
+			near(r.iv.estimate, num(t, "hl"), 1e-12);
+			near(r.iv.lo, num(t, "lo"), 1e-12);
+			near(r.iv.hi, num(t, "hi"), 1e-12);
+			near(r.iv.r1, num(t, "r1"), 1e-12);
+			near(r.iv.g, num(t, "g"), 1e-12);
+			near(r.ratio_estimator, exp(num(t, "hl")), 1e-12);
+			ck_assert_msg(r.verdict == verdict_of(json_string_value(json_object_get(t, "verdict"))), "%s", name);
+			ck_assert_msg(done == (k + 1 >= looks), "%s look %zu", name, k);
+			if (k + 1 < looks) { /* one round less is not yet this look */
+				p.n--;
+				judge_paired(&p, &rule, &r, &done);
+				ck_assert(!done && r.iv.n < at + (k == 0));
+			}
+		}
+		double d[64], back[64];
+		int at = (int)num(final, "n");
+		for (int k = 0; k < at; k++) {
+			d[k] = log(arm[k] / ship[k]);
+			back[k] = -d[k];
+		}
+		double lm = log(num(v, "margin"));
+		near(stats_signed_rank_p_greater(d, at, lm), num(v, "p_greater_exact"), 1e-12);
+		near(stats_signed_rank_p_greater(back, at, -lm), num(v, "p_less_exact"), 1e-12);
+
+		struct judge_pair p = {arm, ship, n};
+		struct judge_result r;
+		rule.estimator = EST_MEAN;
+		rule.rounds = 5;
+		judge_seed(&p, &rule, &r, NULL);
+		near(r.ratio_estimator, num(v, "seed_mean5_ratio"), 1e-12);
+		ck_assert_int_eq(r.verdict, num(v, "seed_mean5_ratio") > num(v, "margin") ? TV_REGRESSION : TV_PASS);
+		rule.estimator = EST_MEDIAN;
+		rule.rounds = 9;
+		judge_seed(&p, &rule, &r, NULL);
+		near(r.ratio_estimator, num(v, "seed_median9_ratio"), 1e-12);
+		ck_assert_int_eq(r.verdict, num(v, "seed_median9_ratio") > num(v, "margin") ? TV_REGRESSION : TV_PASS);
+		ck_assert_int_eq(r.iv.n, 9);
+		ck_assert(isfinite(r.iv.lo) && isfinite(r.iv.hi)); /* the interval stands beside it */
+		free(ship);
+		free(arm);
+	}
+	ck_assert_uint_eq(i, 11);
+}
+END_TEST
+
+static void fill(double *arm, double *ship, int n, double ratio)
+{
+	for (int i = 0; i < n; i++) {
+		ship[i] = 10000 + 7 * (i * 37 % 11);
+		arm[i] = ship[i] * ratio * (1 + 1e-4 * (i * 17 % 13 - 6));
+	}
+}
+
+START_TEST(dropped_rounds_change_nothing)
+{
+	double arm[64], ship[64], arm2[80], ship2[80];
+	fill(arm, ship, 20, 1.031);
+	int k = 0;
+	for (int i = 0; i < 20; i++) {
+		if (i % 3 == 0) {
+			arm2[k] = i % 2 ? NAN : 5;
+			ship2[k++] = i % 2 ? 5 : NAN;
+		}
+		arm2[k] = arm[i];
+		ship2[k++] = ship[i];
+	}
+	struct judge_rule rule = rule_of(0.03);
+	struct judge_result a, b;
+	bool da, db;
+	judge_paired(&(struct judge_pair){arm, ship, 20}, &rule, &a, &da);
+	judge_paired(&(struct judge_pair){arm2, ship2, k}, &rule, &b, &db);
+	ck_assert(da == db && a.verdict == b.verdict && a.iv.n == b.iv.n && a.iv.lo == b.iv.lo && a.iv.hi == b.iv.hi);
+}
+END_TEST
+
+START_TEST(too_few_rounds_decide_nothing)
+{
+	double arm[64], ship[64];
+	fill(arm, ship, 64, 3.0);
+	struct judge_rule rule = rule_of(0.03);
+	struct judge_result r;
+	bool done;
+	for (int n = 0; n < 8; n++) {
+		judge_paired(&(struct judge_pair){arm, ship, n}, &rule, &r, &done);
+		ck_assert(r.verdict == TV_INCONCLUSIVE && r.reason == TR_TOO_FEW && !done);
+		ck_assert_int_eq(r.rounds_more, 8 - n);
+		ck_assert(n == 0 ? isnan(r.iv.estimate) : fabs(r.iv.estimate - log(3)) < 1e-3);
+	}
+	for (int fixed = 1; fixed <= 5; fixed++) { /* at 2.5 % no interval exists below 6 */
+		rule.rounds = fixed;
+		judge_paired(&(struct judge_pair){arm, ship, fixed}, &rule, &r, &done);
+		ck_assert(r.verdict == TV_INCONCLUSIVE && r.reason == TR_TOO_FEW && done);
+	}
+	rule.rounds = 6;
+	judge_paired(&(struct judge_pair){arm, ship, 6}, &rule, &r, &done);
+	ck_assert(r.verdict == TV_SUSPECT && done && r.iv.cut == 0);
+	judge_paired(&(struct judge_pair){arm, ship, 5}, &rule, &r, &done);
+	ck_assert(!done);
+}
+END_TEST
+
+START_TEST(bounds_of_looks)
+{
+	double arm[64], ship[64];
+	fill(arm, ship, 64, 1.10);
+	struct judge_rule rule = rule_of(0.03);
+	struct judge_result r;
+	bool done;
+	rule.min_rounds = 15;
+	judge_paired(&(struct judge_pair){arm, ship, 64}, &rule, &r, &done);
+	ck_assert(r.verdict == TV_SUSPECT && r.iv.n == 16 && done);
+	judge_paired(&(struct judge_pair){arm, ship, 15}, &rule, &r, &done);
+	ck_assert(r.verdict == TV_INCONCLUSIVE && !done);
+	rule.min_rounds = 8;
+	fill(arm, ship, 64, 1.03);
+	rule.max_rounds = 23; /* the last look is at 20 */
+	judge_paired(&(struct judge_pair){arm, ship, 20}, &rule, &r, &done);
+	ck_assert(r.verdict == TV_INCONCLUSIVE && r.reason == TR_ROUNDS && done && r.iv.n == 20);
+	/* alpha 0.001 has no interval before 12 */
+	fill(arm, ship, 64, 1.10);
+	rule = rule_of(0.03);
+	rule.alpha = 0.001;
+	judge_paired(&(struct judge_pair){arm, ship, 64}, &rule, &r, &done);
+	ck_assert(r.verdict == TV_SUSPECT && r.iv.n == 12);
+}
+END_TEST
+
+START_TEST(a_limit_of_zero_is_a_limit)
+{
+	double arm[64], ship[64];
+	fill(arm, ship, 64, 1.01);
+	struct judge_rule rule = rule_of(0.0);
+	struct judge_result r;
+	judge_paired(&(struct judge_pair){arm, ship, 64}, &rule, &r, NULL);
+	ck_assert(r.verdict == TV_SUSPECT && r.ln_margin == 0);
+	for (int i = 0; i < 64; i++)
+		arm[i] = ship[i] = 100; /* no noise at all is valid noise: equal passes, also at 0 % */
+	judge_paired(&(struct judge_pair){arm, ship, 64}, &rule, &r, NULL);
+	ck_assert(r.verdict == TV_PASS && r.iv.n == 8 && r.iv.lo == 0 && r.iv.hi == 0);
+	for (int i = 0; i < 64; i++)
+		arm[i] = 105;
+	judge_paired(&(struct judge_pair){arm, ship, 64}, &rule, &r, NULL);
+	ck_assert(r.verdict == TV_SUSPECT && r.iv.n == 8);
+}
+END_TEST
+
+START_TEST(absolute_floor)
+{
+	near(judge_ln_margin(0.05, 0, 10000), log(1.05), 0);
+	near(judge_ln_margin(0.05, 500, 10000), log(1.05), 0);
+	near(judge_ln_margin(0.05, 500, 2000), log(1.25), 1e-15);
+	near(judge_ln_margin(0.05, 500, 0), log(1.05), 0);
+	near(judge_ln_margin(0.05, 500, NAN), log(1.05), 0);
+	double arm[64], ship[64];
+	fill(arm, ship, 64, 1.10);
+	struct judge_rule rule = rule_of(0.02);
+	struct judge_result r;
+	rule.floor_ns = 1500; /* 15 % of 10 us */
+	judge_paired(&(struct judge_pair){arm, ship, 64}, &rule, &r, NULL);
+	ck_assert(r.verdict == TV_PASS);
+	rule.floor_ns = 500;
+	judge_paired(&(struct judge_pair){arm, ship, 64}, &rule, &r, NULL);
+	ck_assert(r.verdict == TV_SUSPECT);
+}
+END_TEST
+
+START_TEST(warn_level)
+{
+	double arm[64], ship[64];
+	struct judge_rule rule = rule_of(0.05);
+	struct judge_result r;
+	rule.warn = 0.03;
+	fill(arm, ship, 64, 1.04);
+	judge_paired(&(struct judge_pair){arm, ship, 64}, &rule, &r, NULL);
+	ck_assert(r.verdict == TV_PASS && r.warned);
+	fill(arm, ship, 64, 1.02);
+	judge_paired(&(struct judge_pair){arm, ship, 64}, &rule, &r, NULL);
+	ck_assert(r.verdict == TV_PASS && !r.warned);
+	fill(arm, ship, 64, 1.08);
+	judge_paired(&(struct judge_pair){arm, ship, 64}, &rule, &r, NULL);
+	ck_assert(r.verdict == TV_SUSPECT && !r.warned);
+}
+END_TEST
+
+START_TEST(no_length_has_no_ratio)
+{
+	double arm[64], ship[64];
+	fill(arm, ship, 64, 1.0);
+	arm[3] = 0;
+	struct judge_rule rule = rule_of(0.05);
+	struct judge_result r;
+	bool done;
+	judge_paired(&(struct judge_pair){arm, ship, 64}, &rule, &r, &done);
+	ck_assert(r.verdict == TV_INCONCLUSIVE && r.reason == TR_RESOLUTION && done);
+	rule.estimator = EST_MEAN;
+	judge_seed(&(struct judge_pair){arm, ship, 64}, &rule, &r, &done);
+	ck_assert(r.verdict == TV_INCONCLUSIVE && r.reason == TR_RESOLUTION && done);
+	for (int i = 0; i < 64; i++)
+		ship[i] = 0;
+	judge_seed(&(struct judge_pair){arm, ship, 64}, &rule, &r, &done);
+	ck_assert(r.verdict == TV_INCONCLUSIVE && r.reason == TR_RESOLUTION);
+	/* The ends of what a double can hold. */
+	for (int i = 0; i < 64; i++) {
+		arm[i] = 1e-300 * (1 + i % 3);
+		ship[i] = 1e300 * (1 + i % 5);
+	}
+	rule.estimator = EST_PAIRED;
+	judge_paired(&(struct judge_pair){arm, ship, 64}, &rule, &r, &done);
+	ck_assert(r.verdict == TV_PASS && isfinite(r.iv.lo) && isfinite(r.iv.hi));
+	judge_paired(&(struct judge_pair){ship, arm, 64}, &rule, &r, &done);
+	ck_assert(r.verdict == TV_SUSPECT && isfinite(r.iv.estimate));
+}
+END_TEST
+
+START_TEST(seed_protocols)
+{
+	double arm[64], ship[64];
+	fill(arm, ship, 64, 1.0);
+	struct judge_rule rule = rule_of(0.02);
+	struct judge_result r;
+	bool done;
+	rule.estimator = EST_MEAN;
+	rule.rounds = 5;
+	arm[4] *= 1.5; /* one hiccup in five is a regression of the mean, and none of the median */
+	judge_seed(&(struct judge_pair){arm, ship, 64}, &rule, &r, &done);
+	ck_assert(r.verdict == TV_REGRESSION && done);
+	rule.estimator = EST_MEDIAN;
+	judge_seed(&(struct judge_pair){arm, ship, 64}, &rule, &r, &done);
+	ck_assert(r.verdict == TV_PASS);
+	judge_seed(&(struct judge_pair){arm, ship, 4}, &rule, &r, &done);
+	ck_assert(r.verdict == TV_INCONCLUSIVE && r.reason == TR_TOO_FEW && !done && r.rounds_more == 1);
+	rule.rounds = 0; /* all there are */
+	judge_seed(&(struct judge_pair){arm, ship, 7}, &rule, &r, &done);
+	ck_assert(r.verdict == TV_PASS && r.iv.n == 7);
+	judge_seed(&(struct judge_pair){arm, ship, 0}, &rule, &r, &done);
+	ck_assert(r.verdict == TV_INCONCLUSIVE);
+}
+END_TEST
+
+START_TEST(price)
+{
+	/* half width h at n, gap g: n (h/g)^2, up to the next look. */
+	double arm[1024], ship[1024];
+	fill(arm, ship, 64, 1.0);
+	for (int i = 0; i < 64; i++)
+		arm[i] = ship[i] * (1 + 0.03 + 0.08 * ((i * 29 % 64) / 63.0 - 0.5));
+	struct judge_rule rule = rule_of(0.04);
+	struct judge_result r;
+	rule.rounds = 12;
+	judge_paired(&(struct judge_pair){arm, ship, 12}, &rule, &r, NULL);
+	ck_assert_int_eq(r.verdict, TV_INCONCLUSIVE);
+	double x = (r.iv.hi - r.iv.lo) / 2 / fabs(r.iv.estimate - r.ln_margin);
+	if (12 * x * x <= STATS_MAX_ROUNDS)
+		ck_assert_int_eq(r.rounds_more, (int)ceil(12 * x * x) - 12);
+	else
+		ck_assert_int_eq(r.rounds_more, -1);
+	/* No gap, no price: a symmetric grid around the margin itself. */
+	for (int i = 0; i < 64; i++)
+		arm[i] = ship[i] * 1.04 * exp(0.001 * ((i * 29 % 64) - 31.5));
+	rule.rounds = 0;
+	judge_paired(&(struct judge_pair){arm, ship, 64}, &rule, &r, NULL);
+	ck_assert(r.verdict == TV_INCONCLUSIVE && r.rounds_more == -1);
+}
+END_TEST
+
+START_TEST(null_arm)
+{
+	size_t i;
+	json_t *v;
+	json_array_foreach(json_object_get(more, "null"), i, v)
+	{
+		int n, m;
+		double *null = list(v, "null", 1, &n), *ship = list(v, "shipped", 1, &m);
+		struct judge_null r;
+		judge_null_arm(&(struct judge_pair){null, ship, n}, num(v, "ln_margin"), num(v, "tau"), &r);
+		near(r.iv.estimate, num(v, "estimate"), 1e-12);
+		if (json_is_null(json_object_get(v, "lo")))
+			ck_assert(isinf(r.iv.lo) && isinf(r.iv.hi));
+		else {
+			near(r.iv.lo, num(v, "lo"), 1e-12);
+			near(r.iv.hi, num(v, "hi"), 1e-12);
+		}
+		near(r.noise, num(v, "noise"), 1e-12);
+		ck_assert_msg(r.biased == json_is_true(json_object_get(v, "biased")), "null vector %zu", i);
+		free(ship);
+		free(null);
+	}
+	ck_assert_uint_ge(i, 9);
+	struct judge_null r;
+	judge_null_arm(&(struct judge_pair){NULL, NULL, 0}, 0.05, 0, &r);
+	ck_assert(!r.biased && r.iv.n == 0);
+}
+END_TEST
+
+START_TEST(tail)
+{
+	size_t i;
+	json_t *v;
+	json_array_foreach(json_object_get(more, "tail"), i, v)
+	{
+		int n, m;
+		double *arm = list(v, "arm", 1, &n), *ship = list(v, "shipped", 1, &m);
+		struct judge_tail r;
+		judge_tail(&(struct judge_pair){arm, ship, n}, &r);
+		ck_assert_int_eq(r.arm_only, (int)num(v, "arm_only"));
+		ck_assert_int_eq(r.shipped_only, (int)num(v, "shipped_only"));
+		near(r.p, num(v, "p"), 1e-13);
+		ck_assert_int_eq(r.flagged, json_is_true(json_object_get(v, "flagged")));
+		free(ship);
+		free(arm);
+	}
+	ck_assert_uint_ge(i, 8);
+}
+END_TEST
+
+START_TEST(batch)
+{
+	size_t i;
+	json_t *v;
+	json_array_foreach(json_object_get(more, "batch"), i, v)
+		ck_assert_int_eq(judge_batch(num(v, "tick"), num(v, "t"), num(v, "ln_margin")), (int)num(v, "batch"));
+	ck_assert_uint_ge(i, 7);
+	ck_assert_int_eq(judge_batch(1, 0, 0.05), INT_MAX);
+	ck_assert_int_eq(judge_batch(1000, 1e-300, 0.05), INT_MAX);
+}
+END_TEST
+
+START_TEST(confirmation)
+{
+	size_t i, k;
+	json_t *v, *x;
+	json_array_foreach(json_object_get(more, "confirm"), i, v)
+	{
+		struct judge_suspect s[8];
+		double *d[8];
+		const json_t *list_of = json_object_get(v, "suspects");
+		json_array_foreach(list_of, k, x)
+		{
+			int n;
+			d[k] = list(x, "d", 1, &n);
+			s[k] = (struct judge_suspect){.d = d[k], .n = n, .ln_margin = num(x, "ln_margin"), .tau = num(v, "tau")};
+		}
+		judge_confirm(s, (int)k);
+		json_array_foreach(list_of, k, x)
+		{
+			near(s[k].p, num(x, "p"), 1e-12);
+			near(s[k].estimate, num(x, "estimate"), 1e-12);
+			ck_assert_msg(s[k].confirmed == json_is_true(json_object_get(x, "confirmed")), "tau %zu suspect %zu", i, k);
+			free(d[k]);
+		}
+	}
+	ck_assert_uint_eq(i, 3);
+	judge_confirm(NULL, 0);
+	struct judge_suspect none = {.d = NULL, .n = 0, .ln_margin = 0.05};
+	judge_confirm(&none, 1);
+	ck_assert(!none.confirmed && none.p == 1);
+	static const int rounds[][2] = {{8, 32}, {16, 32}, {20, 40}, {32, 64}, {64, 64}, {INT_MAX, 64}};
+	for (size_t r = 0; r < sizeof rounds / sizeof rounds[0]; r++)
+		ck_assert_int_eq(judge_confirm_rounds(rounds[r][0]), rounds[r][1]);
+}
+END_TEST
+
+START_TEST(noisy_run)
+{
+	ck_assert(!judge_noisy(3, 48) && judge_noisy(4, 48));
+	size_t i;
+	json_t *v;
+	json_array_foreach(json_object_get(more, "point"), i, v)
+	{
+		int n = (int)num(v, "n"), k = (int)num(v, "k");
+		if (num(v, "p") != 0.012 || num(v, "alpha") != 0.01)
+			continue;
+		ck_assert(k == 0 || !judge_noisy(k - 1, n));
+		ck_assert(k > n || judge_noisy(k, n));
+	}
+	ck_assert(!judge_noisy(0, 0) && !judge_noisy(0, 1));
+}
+END_TEST
+
+START_TEST(aggregates)
+{
+	size_t i, k;
+	json_t *v, *x;
+	json_array_foreach(json_object_get(more, "ratio"), i, v)
+	{
+		struct judge_ratio_cell c[8];
+		json_array_foreach(json_object_get(v, "cells"), k, x) c[k] = (struct judge_ratio_cell){
+			num(x, "estimate"), num(x, "se"), num(x, "weight"), num(x, "of_ns"), num(x, "over_ns")};
+		int n = (int)k;
+		struct judge_aggregate g, w;
+		judge_geomean(c, n, &g);
+		judge_weighted(c, n, &w);
+		const struct judge_aggregate *got[2] = {&g, &w};
+		static const char *const names[2] = {"geomean", "weighted"};
+		for (int a = 0; a < 2; a++) {
+			const json_t *want = json_object_get(v, names[a]);
+			near(got[a]->ratio, json_number_value(json_array_get(want, 0)), 1e-12);
+			near(got[a]->lo, json_number_value(json_array_get(want, 1)), 1e-12);
+			near(got[a]->hi, json_number_value(json_array_get(want, 2)), 1e-12);
+			ck_assert_int_eq(got[a]->n, (int)json_integer_value(json_array_get(want, 3)));
+		}
+		/* A cell without a number is left out, and n says so; an unknown error leaves no interval. */
+		c[n] = (struct judge_ratio_cell){NAN, NAN, 1, NAN, 0};
+		struct judge_aggregate again;
+		judge_geomean(c, n + 1, &again);
+		ck_assert(again.n == n && again.ratio == g.ratio && again.lo == g.lo);
+		judge_weighted(c, n + 1, &again);
+		ck_assert(again.n == w.n && again.ratio == w.ratio && again.lo == w.lo);
+		c[0].se = NAN;
+		judge_geomean(c, n, &again);
+		ck_assert(again.ratio == g.ratio && isnan(again.lo) && isnan(again.hi));
+	}
+	struct judge_aggregate none;
+	judge_geomean(NULL, 0, &none);
+	ck_assert(none.n == 0 && isnan(none.ratio));
+	judge_weighted(NULL, 0, &none);
+	ck_assert(none.n == 0 && isnan(none.ratio));
+}
+END_TEST
+
+START_TEST(names)
+{
+	for (int v = 0; v < TV_N; v++)
+		ck_assert_int_eq(judge_verdict_of(judge_verdict_name((enum timing_verdict)v)), v);
+	ck_assert_int_eq(judge_verdict_of("nonsense"), TV_N);
+	ck_assert_int_eq(judge_verdict_of(NULL), TV_N);
+	for (int r = 0; r < TR_N; r++)
+		ck_assert_ptr_nonnull(judge_reason_name((enum timing_reason)r));
+	ck_assert_str_eq(judge_reason_name(TR_UNCONFIRMED), "unconfirmed");
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("judge");
+	TCase *t = tcase_create("judge");
+	tcase_add_unchecked_fixture(t, load, unload);
+	tcase_add_test(t, spec_vectors);
+	tcase_add_test(t, dropped_rounds_change_nothing);
+	tcase_add_test(t, too_few_rounds_decide_nothing);
+	tcase_add_test(t, bounds_of_looks);
+	tcase_add_test(t, a_limit_of_zero_is_a_limit);
+	tcase_add_test(t, absolute_floor);
+	tcase_add_test(t, warn_level);
+	tcase_add_test(t, no_length_has_no_ratio);
+	tcase_add_test(t, seed_protocols);
+	tcase_add_test(t, price);
+	tcase_add_test(t, null_arm);
+	tcase_add_test(t, tail);
+	tcase_add_test(t, batch);
+	tcase_add_test(t, confirmation);
+	tcase_add_test(t, noisy_run);
+	tcase_add_test(t, aggregates);
+	tcase_add_test(t, names);
+	suite_add_tcase(s, t);
+	SRunner *r = srunner_create(s);
+	srunner_run_all(r, CK_NORMAL);
+	int failed = srunner_ntests_failed(r);
+	srunner_free(r);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
