@@ -3,22 +3,20 @@
 
 #include <getopt.h>
 #include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "grammar.h"
+#include "explain_cell.h"
 #include "plan.h"
 #include "record.h"
 #include "registry.h"
 #include "suite.h"
 #include "target.h"
-#include "verdict.h"
 
 extern const struct cmd cmd_explain;
 
-enum { MAX_ITEMS = 64, NAME = 24, VALUE = 34 };
+enum { MAX_ITEMS = 64 };
 
 struct options {
 	const char *suite, *cell, *backend, *device;
@@ -27,224 +25,7 @@ struct options {
 	int n_set, n_plugins;
 };
 
-/* ---- lines --------------------------------------------------------------------------------------------------------- */
-
-static void place_text(char *buf, size_t cap, const char *layer, const struct mark *m)
-{
-	if (m->file && !*layer)
-		snprintf(buf, cap, "%s:%d", m->file, m->line);
-	else if (m->file && strncmp(m->file, "--set", 5) == 0)
-		snprintf(buf, cap, "%s  %s", layer, m->file); /* a line number would say nothing */
-	else if (m->file && m->line > 0)
-		snprintf(buf, cap, "%s  %s:%d", layer, m->file, m->line);
-	else if (m->file)
-		snprintf(buf, cap, "%s  %s", layer, m->file);
-	else
-		snprintf(buf, cap, "%s", layer);
-}
-
-/* name, value, who set it and where; two lines where the value is long. */
-static void line(int indent, const char *name, const char *value, const char *layer, struct mark at)
-{
-	char place[400];
-	place_text(place, sizeof place, layer, &at);
-	int col = printf("%*s%-*s %s", indent, "", NAME - indent, name, value);
-	if (*place && col > NAME + VALUE)
-		printf("\n%*s", NAME + VALUE + 2, "");
-	else if (*place)
-		printf("%*s", NAME + VALUE + 2 - col, "");
-	puts(place);
-}
-
-/* ---- values -------------------------------------------------------------------------------------------------------- */
-
-static const struct suite_case *case_of(const struct suite *s, const struct cell *c)
-{
-	for (int i = 0; i < s->n_cases; i++)
-		if (strcmp(s->cases[i].id, c->case_id) == 0)
-			return &s->cases[i];
-	return NULL;
-}
-
-static const struct geometry *geometry_of(const struct suite_case *sc, const struct cell *c)
-{
-	for (int i = 0; i < sc->n_geometries; i++)
-		if (strcmp(sc->geometry[i]->name, c->geometry) == 0)
-			return sc->geometry[i];
-	return NULL;
-}
-
-static void print_axes(const struct suite *s, const struct suite_case *sc, const struct cell *c)
-{
-	for (int i = 0; i < c->n_axes; i++) {
-		char text[PLAN_NUMBER_MAX], value[160];
-		struct provenance p = {.layer = "axis", .mark = c->axis[i].mark};
-		bool known = registry_param(c->kernel, c->axis[i].name) >= 0;
-		suite_provenance(s, sc, c->axis[i].name, &p);
-		snprintf(value, sizeof value, "%s%s", plan_number_text(&c->axis[i].value, text),
-			 known ? "" : "  (the kernel ignores it)");
-		line(2, c->axis[i].name, value, p.layer && strcmp(p.layer, "case") != 0 ? p.layer : "axis", p.mark);
-	}
-}
-
-static void print_params(const struct suite_case *sc, const struct cell *c)
-{
-	const struct geometry *geo = geometry_of(sc, c);
-	for (int i = 0; i < c->kernel->n_params; i++) {
-		const struct assay_param *p = &c->kernel->params[i];
-		bool axis = false;
-		for (int x = 0; x < c->n_axes; x++)
-			axis |= strcmp(c->axis[x].name, p->name) == 0;
-		if (axis)
-			continue;
-		bool whole = p->type == ASSAY_INT;
-		struct number n = {.is_int = whole,
-				   .i = whole ? c->point.v[i].i : 0,
-				   .d = whole ? (double)c->point.v[i].i : c->point.v[i].d};
-		char text[PLAN_NUMBER_MAX];
-		const char *layer = "the kernel's default";
-		struct mark at = {0};
-		for (int k = 0; geo && k < geo->n_params; k++)
-			if (strcmp(geo->param[k].name, p->name) == 0) {
-				layer = "geometry";
-				at = geo->param[k].mark;
-			}
-		line(2, p->name, plan_number_text(&n, text), layer, at);
-	}
-}
-
-static void print_arms(const struct suite_case *sc, const struct cell *c)
-{
-	static const char *const roles[] = {"shipped", "candidate", "headroom", "null"};
-	for (int i = 0; i < c->n_arms; i++) {
-		const struct cell_arm *a = &c->arm[i];
-		char value[300], own[80] = "";
-		struct mark at = {0};
-		for (int k = 0; k < sc->n_arms; k++)
-			if (sc->arm[k].name && strcmp(sc->arm[k].name, a->name) == 0)
-				at = sc->arm[k].mark;
-		if (strncmp(a->name, a->desc->name, strlen(a->desc->name)) != 0)
-			snprintf(own, sizeof own, " is %s", a->desc->name);
-		snprintf(value, sizeof value, "%s%s%s%s%s", roles[a->role], own, a->graph ? ", graph" : "",
-			 a->unsupported ? ", cannot run here: " : "", a->unsupported ? a->unsupported : "");
-		line(2, a->name, value, at.file ? "arms" : "built-in", at);
-		for (int e = 0; e < a->n_env; e++)
-			printf("%*s%s=%s\n", NAME + 1, "", a->env[e].name,
-			       a->env[e].value ? a->env[e].value : "(unset)");
-	}
-}
-
-/* The layer of a dotted path, or of the nearest one above it that was set as a whole. */
-static struct provenance layer_of(const struct suite *s, const struct suite_case *sc, const char *path)
-{
-	char up[256];
-	struct provenance p;
-	snprintf(up, sizeof up, "%s", path);
-	for (;;) {
-		if (suite_provenance(s, sc, up, &p))
-			return p;
-		char *dot = strrchr(up, '.');
-		if (!dot)
-			return (struct provenance){.layer = "built-in"};
-		*dot = 0;
-	}
-}
-
-/* A value without the quotes and brackets of JSON. Owned by the caller. */
-static char *value_text(const json_t *v)
-{
-	char *text = NULL;
-	size_t n = 0;
-	FILE *f = open_memstream(&text, &n);
-	if (!f)
-		abort();
-	size_t items = json_is_array(v) ? json_array_size(v) : 1;
-	for (size_t i = 0; i < items; i++) {
-		const json_t *item = json_is_array(v) ? json_array_get(v, i) : v;
-		char *number = json_is_string(item) ? NULL : verdict_line(item);
-		fprintf(f, "%s%s", i ? ", " : "",
-			number                 ? number
-			: json_is_string(item) ? json_string_value(item)
-					       : "?");
-		free(number);
-	}
-	fclose(f);
-	return text;
-}
-
-static void print_settings(const struct suite *s, const struct suite_case *sc, const char *path, const json_t *j,
-			   int indent)
-{
-	const char *key;
-	json_t *v;
-	json_object_foreach((json_t *)(uintptr_t)j, key, v)
-	{
-		char below[256];
-		if (snprintf(below, sizeof below, "%s.%s", path, key) >= (int)sizeof below)
-			continue; /* no path of the grammar is as long */
-		if (json_is_object(v)) {
-			if (!json_object_size(v)) {
-				struct provenance p = layer_of(s, sc, below);
-				line(indent, key, "on", p.layer, p.mark);
-			} else {
-				printf("%*s%s\n", indent, "", key);
-				print_settings(s, sc, below, v, indent + 2);
-			}
-			continue;
-		}
-		struct provenance p = layer_of(s, sc, below);
-		char *text = value_text(v);
-		line(indent, key, text, p.layer, p.mark);
-		free(text);
-	}
-}
-
-static void print_promise(const struct promise *p)
-{
-	static const char *const signs[] = {"", "positive", "negative", "both"};
-	for (int t = 0; t < 32; t++) {
-		if (p->finite_as & 1u << t)
-			printf("  promise: finite as %s\n", registry_dtype_name((enum assay_dtype)t));
-		if (p->no_denormals_as & 1u << t)
-			printf("  promise: no denormals as %s\n", registry_dtype_name((enum assay_dtype)t));
-	}
-	if (p->sign > 0 && p->sign < 4)
-		printf("  promise: sign %s\n", signs[p->sign]);
-	if (p->has_range)
-		printf("  promise: range %.10g..%.10g\n", p->range[0], p->range[1]);
-}
-
-static void print_verdict_rules(const struct suite *s, const struct cell *c)
-{
-	char text[200];
-	static const struct mark nowhere = {0};
-	if (c->selection == SELECT_NONE)
-		line(0, "serving", "no regression check", "", nowhere);
-	else
-		snprintf(text, sizeof text, "%s%s", c->selected,
-			 c->selection == SELECT_NOT_TIMED ? "  (not timed: fails as a regression)" : "");
-	if (c->selection != SELECT_NONE)
-		line(0, "serving", text, c->selected_row.file ? "table row" : "by name", c->selected_row);
-	int n = snprintf(text, sizeof text, "fail %.6g %%", 100 * c->margin_fail);
-	if (c->margin_warn >= 0)
-		n += snprintf(text + n, sizeof text - (size_t)n, ", warn %.6g %%", 100 * c->margin_warn);
-	if (c->margin_floor_ns)
-		snprintf(text + n, sizeof text - (size_t)n, ", floor %" PRId64 " ns", c->margin_floor_ns);
-	line(0, "margin", text, c->margin_mark.file ? "margins" : "built-in", c->margin_mark);
-	line(0, "timing is", c->gate ? "a gate" : "a diagnostic", c->rig_mark.file ? "rigs" : "built-in", c->rig_mark);
-	struct mark waiver = {0};
-	for (int i = 0; c->waiver && i < s->n_waivers; i++)
-		if (strcmp(s->waiver[i].id, c->waiver) == 0)
-			waiver = s->waiver[i].mark;
-	if (!c->waiver) {
-		line(0, "waiver", "none", "", nowhere);
-		return;
-	}
-	snprintf(text, sizeof text, "%s expects %s%s%s: %s", c->waiver, c->waiver_expect,
-		 c->waiver_until && *c->waiver_until ? " until " : "", c->waiver_until ? c->waiver_until : "",
-		 c->waiver_reason);
-	line(0, "waiver", text, "waivers", waiver);
-}
+/* ---- the command again -------------------------------------------------------------------------------------------- */
 
 static void print_option(const char *option, const char *value)
 {
@@ -278,52 +59,6 @@ static void print_rerun(const struct options *o, const struct cell *c)
 		print_option("--plugin", o->plugin[i]);
 	putchar('\n');
 	json_decref(record);
-}
-
-static void print_cell(const struct options *o, const struct plan *p, const struct registry *r, const struct target *t,
-		       const struct cell *c)
-{
-	const struct suite *s = plan_suite(p);
-	const struct suite_case *sc = case_of(s, c);
-	const struct geometry *geo = geometry_of(sc, c);
-	const char *origin = registry_origin(r, c->kernel);
-	char text[300];
-	static const struct mark nowhere = {0};
-	puts(c->id);
-	snprintf(text, sizeof text, "%" PRId64, c->plan_index);
-	line(0, "plan index", text, "", nowhere);
-	snprintf(text, sizeof text, "%s %s", t->backend, t->peek.name);
-	line(0, "where", text, "", nowhere);
-	if (c->skip)
-		line(0, "skipped", c->skip, "", nowhere);
-	line(0, "case", c->case_id, "", sc->mark);
-	line(0, "kernel", c->kernel_name, origin ? origin : "", nowhere);
-	line(0, "geometry", c->geometry, "", geo ? geo->mark : nowhere);
-	if (!isnan(c->weight)) {
-		snprintf(text, sizeof text, "%.10g", c->weight);
-		line(0, "weight", text, "geometry", geo ? geo->mark : nowhere);
-	}
-	struct provenance data = layer_of(s, sc, "data"), seed = layer_of(s, sc, "seed");
-	line(0, "data", c->data, data.layer, data.mark);
-	print_promise(&c->dist.promise);
-	snprintf(text, sizeof text, "0x%" PRIx64, c->seed);
-	line(0, "seed", text, seed.layer, seed.mark);
-	puts("\nparameters");
-	print_axes(s, sc, c);
-	print_params(sc, c);
-	puts("\narms");
-	print_arms(sc, c);
-	json_t *timing = grammar_to_json(grammar_timing, &c->timing),
-	       *checks = grammar_to_json(grammar_checks, &c->checks);
-	puts("\ntiming");
-	print_settings(s, sc, "timing", timing, 2);
-	puts("\nchecks");
-	print_settings(s, sc, "checks", checks, 2);
-	json_decref(timing);
-	json_decref(checks);
-	putchar('\n');
-	print_verdict_rules(s, c);
-	print_rerun(o, c);
 }
 
 /* ---- which cell ---------------------------------------------------------------------------------------------------- */
@@ -394,10 +129,12 @@ static int explain(const struct options *o, const struct registry *r)
 		ok = p && plan_cell(p, 0, a, &c, &err);
 	}
 	diags_print(d, stderr, isatty(STDERR_FILENO) && !getenv("NO_COLOR"));
-	if (ok)
-		print_cell(o, p, r, &target, &c);
-	else if (!diags_errors(d))
+	if (ok) {
+		explain_cell(p, r, &target, &c);
+		print_rerun(o, &c);
+	} else if (!diags_errors(d)) {
 		fprintf(stderr, "assay explain: %s\n", err.text);
+	}
 	plan_destroy(p);
 	suite_destroy(s);
 	arena_destroy(a);
