@@ -149,19 +149,17 @@ static bool need_worker(struct run *r, const struct timing *t, struct err *err)
 	return r->worker != NULL || err_set(err, "interrupted");
 }
 
-/* What the suite's budget leaves for the timing of this cell: an even share of what is left twice over, so that the cheap cells
- * before and after pay for a dear one. */
+/* What the suite's budget leaves for the timing of this cell: an even share of what is left, so that what cheap cells do not use
+ * goes to the dear ones after them. The checks of the cells to come are set aside at the pace so far. */
 static void apply_budget(const struct run *r, struct timing *t, int64_t cells_left)
 {
 	if (t->suite_budget_ns <= 0)
 		return;
 	const int64_t per_check = r->measured > 0 ? r->checks_ns / r->measured : 0;
-	int64_t left = t->suite_budget_ns - (run_now_ns() - r->start_ns) - per_check * cells_left;
-	int64_t share = cells_left > 1 ? left / cells_left * 2 : left;
-	if (share > left)
-		share = left;
+	const int64_t left = t->suite_budget_ns - (run_now_ns() - r->start_ns) - per_check * cells_left;
+	int64_t share = left / (cells_left > 0 ? cells_left : 1);
 	if (share < 1)
-		share = 1; /* checked all the same, and timed no further than its first look */
+		share = 1; /* checked all the same, and timed no further than it must */
 	if (t->cell_budget_ns <= 0 || share < t->cell_budget_ns)
 		t->cell_budget_ns = share;
 }

@@ -152,14 +152,15 @@ static void row_place(FILE *f, const struct row *r)
 static void timing_line(struct text *t)
 {
 	const struct row *worst = NULL;
-	int64_t timed = 0, within = 0, gated = 0;
+	int64_t timed = 0, within = 0, gated = 0, undecided = 0;
 	double margin_lo = INFINITY, margin_hi = 0, floor_ns = 0;
 	for (size_t i = 0; i < t->n_rows; i++) {
 		const struct row *r = &t->row[i];
-		if (!r->judged || !r->timed)
+		if (!r->judged || (!r->timed && r->status != ST_INCONCLUSIVE && r->status != ST_PASS))
 			continue;
 		timed++;
 		gated += r->gating;
+		undecided += r->undecided;
 		within += r->within;
 		margin_lo = fmin(margin_lo, r->margin);
 		margin_hi = fmax(margin_hi, r->margin);
@@ -190,6 +191,8 @@ static void timing_line(struct text *t)
 	} else {
 		fputs("; every served arm is the shipped one", f);
 	}
+	if (undecided)
+		fprintf(f, "; %s undecided", text_count(a, undecided));
 	if (gated < timed)
 		fprintf(f, gated ? "; a gate in %s, elsewhere a diagnostic" : "; a diagnostic on this rig, no gate",
 			text_count(a, gated));

@@ -205,7 +205,8 @@ static void sync_folder(const char *path)
 	free(dir);
 }
 
-/* Where a resumed run goes on: after the last whole line that is not the footer. Sets *add_newline where that line lacks one. */
+/* Where a resumed run goes on: after the last whole line that is not of the end of a run (aggregates, footer), which the new end
+ * says again. Sets *add_newline where that line lacks one. */
 static bool resume_offset(int fd, const char *path, off_t *good, bool *add_newline, struct err *err)
 {
 	struct verdict_reader *r = verdict_open(path, err);
@@ -219,7 +220,7 @@ static bool resume_offset(int fd, const char *path, off_t *good, bool *add_newli
 		switch (verdict_next(r, &record, err)) {
 		case VERDICT_RECORD: {
 			const char *kind = json_string_value(json_object_get(record, "kind"));
-			if (strcmp(kind, "footer") != 0)
+			if (strcmp(kind, "footer") != 0 && strcmp(kind, "aggregate") != 0)
 				*good = (off_t)verdict_offset(r);
 			break;
 		}

@@ -15,7 +15,8 @@ char *verdict_line(const json_t *j);
 
 struct verdict_writer;
 enum verdict_open { VERDICT_NEW, VERDICT_FORCE, VERDICT_RESUME };
-/* path "-": stdout. VERDICT_NEW refuses an existing file, with the remedies. VERDICT_RESUME drops the footer and a torn tail. */
+/* path "-": stdout. VERDICT_NEW refuses an existing file, with the remedies. VERDICT_RESUME drops the aggregates and the
+ * footer at the end, and a torn tail. */
 struct verdict_writer *verdict_create(const char *path, enum verdict_open how, struct err *err);
 /* Writes, flushes and syncs one line. */
 bool verdict_write(struct verdict_writer *w, const json_t *record, struct err *err);

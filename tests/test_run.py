@@ -1,0 +1,431 @@
+#!/usr/bin/env python3
+"""test_run.py ASSAY SOURCE_ROOT: assay run and assay show from outside: files, exit statuses, signals, crashes, locks, shards.
+
+No assertion depends on a time. Every verdict file that appears is held against the schema.
+"""
+import fcntl
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+ASSAY, ROOT = None, None
+
+WORK = '''\
+assay: 1
+suite: work
+geometries:
+  none: {}
+distributions:
+  unit: {fill: uniform, range: [-1, 1]}
+timing: {rounds: 8, scrub: none, warmup: {launches: 1}}
+cases:
+  - id: c
+    kernels: [probe.work]
+    geometry: none
+    arms: {arms: [{more: 10}]}
+    data: unit
+    axes: {steps: {range: [STEPS, LAST], step: 10}}
+    checks: {identity: {against: shipped}, regression: {select: shipped, against: shipped}}
+rigs:
+  - {match: {}, timing: diagnostic}
+'''
+
+FAULTS = '''\
+assay: 1
+suite: faults
+geometries:
+  g: {d: 96}
+distributions:
+  unit: {fill: uniform, range: [-1, 1]}
+timing: {rounds: 8, scrub: none, warmup: {launches: 1}, timeout: 5s}
+cases:
+  - {id: before, kernels: [probe.faults], geometry: g, arms: {arms: [{split: 2}]}, data: unit, axes: {rows: [32]}, checks: {identity: {against: shipped}}}
+  - {id: crash, kernels: [probe.faults], geometry: g, arms: {arms: [crash]}, data: unit, axes: {rows: [32]}, checks: {identity: {against: shipped}}}
+  - {id: exits, kernels: [probe.faults], geometry: g, arms: {arms: [exits]}, data: unit, axes: {rows: [32]}, checks: {identity: {against: shipped}}}
+  - {id: noise, kernels: [probe.faults], geometry: g, arms: {arms: [stdout_noise]}, data: unit, axes: {rows: [32]}, checks: {identity: {against: shipped}}}
+  - {id: flip, kernels: [probe.faults], geometry: g, arms: {arms: [flip_bit]}, data: unit, axes: {rows: [32]}, checks: {identity: {against: shipped}}}
+  - {id: after, kernels: [probe.faults], geometry: g, arms: {arms: [{split: 4}]}, data: unit, axes: {rows: [32]}, checks: {identity: {against: shipped}}}
+'''
+
+
+def work_suite(steps, cells):
+    return WORK.replace('STEPS', str(steps)).replace('LAST', str(steps + 10 * (cells - 1)))
+
+
+class Run(unittest.TestCase):
+    def setUp(self):
+        self.dir = tempfile.mkdtemp(prefix='assay-run-')
+        self.env = dict(os.environ, ASSAY_LOCK_DIR=self.dir, NO_COLOR='1')
+        for name in list(self.env):
+            if name.startswith(('SLURM_', 'OMPI_', 'PMI_', 'GTEST_', 'TEST_', 'JOB_COMPLETION', 'ASSAY_SHARD')):
+                del self.env[name]
+
+    def tearDown(self):
+        shutil.rmtree(self.dir)
+
+    def get(self, name):
+        with open(os.path.join(self.dir, name)) as f:
+            return f.read()
+
+    def put(self, name, text):
+        with open(os.path.join(self.dir, name), 'w') as f:
+            f.write(text)
+        return name
+
+    def assay(self, *args, expect=None, env=None, binary=None):
+        p = subprocess.run([binary or ASSAY, *args], cwd=self.dir, env=dict(self.env, **(env or {})), capture_output=True,
+                           text=True, timeout=100)
+        if expect is not None:
+            self.assertEqual(p.returncode, expect, '%s\n%s\n%s' % (args, p.stdout, p.stderr))
+        return p
+
+    def start(self, *args):
+        return subprocess.Popen([ASSAY, *args], cwd=self.dir, env=self.env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def records(self, name, valid=True):
+        path = os.path.join(self.dir, name)
+        if valid:
+            p = subprocess.run([sys.executable, os.path.join(ROOT, 'tests/schema_check.py'), '--schema',
+                                os.path.join(ROOT, 'schemas/verdict.schema.json'), path], capture_output=True, text=True)
+            self.assertEqual(p.returncode, 0, p.stdout[:2000])
+        with open(path) as f:
+            return [json.loads(line) for line in f if line.endswith('\n')]
+
+    def cells(self, name, valid=True):
+        return [r for r in self.records(name, valid) if r['kind'] == 'cell']
+
+    def wait_for_cells(self, name, n):
+        for _ in range(2000):
+            try:
+                if sum(r['kind'] == 'cell' for r in self.records(name, valid=False)) >= n:
+                    return
+            except (FileNotFoundError, ValueError):
+                pass
+            time.sleep(0.01)
+        self.fail('no %d cells appeared in %s' % (n, name))
+
+    # ---- output -------------------------------------------------------------------------------------------------
+
+    def test_smoke_and_its_text_again(self):
+        p = self.assay('run', os.path.join(ROOT, 'suites/smoke.yaml'), '-o', 'new/folder/s.jsonl', expect=0)
+        records = self.records('new/folder/s.jsonl')
+        self.assertEqual(records[0]['kind'], 'header')
+        self.assertEqual(records[-1]['kind'], 'footer')
+        cells = [r for r in records if r['kind'] == 'cell']
+        self.assertEqual(records[0]['cells'], len(cells))
+        self.assertEqual(records[-1]['counts']['pass'], len(cells))
+        self.assertEqual(records[-1]['exit'], 0)
+        lines = p.stdout.splitlines()
+        self.assertTrue(lines[-1].startswith('PASS  smoke'), lines[-1])
+        self.assertIn('exit 0', lines[-1])
+        self.assertIn('-> new/folder/s.jsonl', lines[-1])
+        for line in lines[:-1]:
+            self.assertLessEqual(len(line), 100, line)
+        self.assertLessEqual(len(lines), 45, 'a pass fits on one screen')
+        # The text is a function of the records.
+        again = self.assay('show', 'new/folder/s.jsonl', expect=0)
+        self.assertEqual(again.stdout, p.stdout)
+        verbose = self.assay('show', '-v', 'new/folder/s.jsonl', expect=0)
+        for c in cells:
+            self.assertIn('== ' + c['id'].split('/', 1)[1], verbose.stdout)
+        quiet = self.assay('show', '-q', 'new/folder/s.jsonl', expect=0)
+        self.assertEqual(quiet.stdout.splitlines(), [lines[-1]])
+
+    def test_default_name_and_refusal_to_overwrite(self):
+        self.put('w.yaml', work_suite(100, 1))
+        p = self.assay('run', 'w.yaml', expect=0)
+        name = p.stdout.split('-> ')[-1].strip()
+        self.assertRegex(name, r'^work-\d{8}T\d{6}\.jsonl$')
+        before = self.get(name)
+        p = self.assay('run', 'w.yaml', '-o', name, expect=2)
+        self.assertIn('--force', p.stderr)
+        self.assertIn('--resume', p.stderr)
+        self.assertEqual(self.get(name), before)
+        self.assay('run', 'w.yaml', '-o', name, '--force', expect=0)
+        self.assertEqual(len(self.cells(name)), 1)
+
+    def test_records_on_stdout_are_nothing_but_records(self):
+        self.put('f.yaml', FAULTS)
+        p = self.assay('run', 'f.yaml', '-o', '-', '--filter', 'case=noise', expect=0)
+        kinds = [json.loads(line)['kind'] for line in p.stdout.splitlines()]
+        self.assertEqual(kinds[0], 'header')
+        self.assertEqual(kinds[-1], 'footer')
+        self.assertIn('PASS', p.stderr)
+
+    def test_colour_only_where_wanted(self):
+        self.put('w.yaml', work_suite(100, 1))
+        env = dict(self.env)
+        del env['NO_COLOR']
+        p = subprocess.run([ASSAY, 'run', 'w.yaml', '-o', 'x.jsonl'], cwd=self.dir, env=env, capture_output=True, text=True)
+        self.assertNotIn('\033', p.stdout + p.stderr)
+
+    def test_disk_full(self):
+        if not os.path.exists('/dev/full'):
+            self.skipTest('no /dev/full')
+        self.put('w.yaml', work_suite(100, 2))
+        p = self.assay('run', 'w.yaml', '-o', '/dev/full', expect=3)
+        self.assertIn('No space left', p.stderr)
+
+    def test_reader_goes_away(self):
+        self.put('w.yaml', work_suite(100, 40))
+        p = subprocess.run(['sh', '-c', '"$0" run w.yaml -o - 2>err | head -n 1 >out; cat err', ASSAY], cwd=self.dir, env=self.env,
+                           capture_output=True, text=True, timeout=60)
+        self.assertIn('pipe', p.stdout)
+
+    # ---- usage --------------------------------------------------------------------------------------------------
+
+    def test_usage_errors(self):
+        self.put('w.yaml', work_suite(100, 1))
+        cases = [
+            (['--lisst'], 'unknown option', 'did you mean list'),
+            (['rnu'], 'unknown verb rnu', 'did you mean run'),
+            (['run', 'w.yaml', '--resmue'], 'unknown option --resmue', 'did you mean --resume'),
+            (['run', 'w.yaml', '-o'], '-o wants a value', 'hint'),
+            (['run'], 'no suite', 'hint'),
+            (['run', 'w.yaml', '--force=1'], '--force takes no value', 'hint'),
+            (['run', 'w.yaml', '--processes', '1e3'], 'whole number', 'hint'),
+            (['run', 'w.yaml', '--checks', 'identty'], 'unknown check', 'did you mean identity'),
+            (['run', 'w.yaml', '--resume'], '--resume needs', 'hint'),
+            (['run', 'w.yaml', '--shard', '0/4'], 'count from 1', 'hint'),
+            (['run', 'w.yaml', '--shard', '5/4'], 'count from 1', 'hint'),
+            (['run', 'w.yaml', '--backend', 'cdua'], 'no such backend', 'hint'),
+            (['run', 'w.yaml', '--arm', 'x'], '--no-fork', 'hint'),
+            (['run', 'w.yaml', 'w.yaml', '-o', 'x.jsonl'], 'several suites', 'hint'),
+        ]
+        for args, error, hint in cases:
+            p = self.assay(*args, expect=2)
+            self.assertEqual(p.stdout, '', args)
+            lines = p.stderr.splitlines()
+            self.assertEqual(len(lines), 2, (args, p.stderr))
+            self.assertIn(error, lines[0])
+            self.assertIn(hint, lines[1])
+        self.assertEqual(sorted(os.listdir(self.dir)), ['w.yaml'])
+
+    def test_nothing_runs_while_anything_is_wrong(self):
+        self.put('good.yaml', work_suite(100, 1))
+        self.put('bad.yaml', work_suite(100, 1).replace('probe.work', 'probe.wrok'))
+        p = self.assay('run', 'good.yaml', 'bad.yaml', expect=2)
+        self.assertIn('bad.yaml:', p.stderr)
+        self.assertEqual(sorted(os.listdir(self.dir)), ['bad.yaml', 'good.yaml'])
+        self.assay('run', 'good.yaml', '--filter', 'steps=7', expect=2)
+        self.assay('run', 'missing.yaml', expect=2)
+        self.assay('run', 'good.yaml', '--set', 'timing.ruonds=9', expect=2)
+
+    def test_help_and_version(self):
+        self.assertIn('backends: ', self.assay('--version', expect=0).stdout)
+        p = self.assay('--help', expect=0)
+        for verb in ('run', 'show'):
+            self.assertIn('\n  %s ' % verb, p.stdout)
+            self.assertIn('usage: assay %s' % verb, self.assay(verb, '--help', expect=0).stdout)
+
+    # ---- ends of a run ------------------------------------------------------------------------------------------
+
+    def check_complete(self, name, cells):
+        records = self.records(name)
+        last = {r['id']: r for r in records if r['kind'] == 'cell'}
+        self.assertEqual(len(last), cells)
+        self.assertTrue(all(r['status'] == 'pass' for r in last.values()))
+        self.assertEqual(records[-1]['kind'], 'footer')
+        self.assertEqual(sum(r['kind'] == 'header' for r in records), 1)
+        self.assertEqual(sum(r['kind'] == 'footer' for r in records), 1)
+        self.assertEqual(records[-1]['counts']['pass'], cells)
+        return records
+
+    def test_killed_in_mid_run_and_resumed(self):
+        self.put('w.yaml', work_suite(200000, 30))
+        p = self.start('run', 'w.yaml', '-o', 'k.jsonl')
+        self.wait_for_cells('k.jsonl', 3)
+        p.kill()
+        p.wait()
+        before = self.cells('k.jsonl', valid=False)
+        self.assertLess(len(before), 30)
+        shown = self.assay('show', 'k.jsonl', expect=3)
+        self.assertIn('CUT SHORT', shown.stdout)
+        with open(os.path.join(self.dir, 'k.jsonl'), 'a') as f:
+            f.write('{"kind":"cell","id":"work/c/pro')  # as a torn write leaves it
+        self.assertIn('cut short', self.assay('show', 'k.jsonl', expect=3).stderr)
+        self.assay('run', 'w.yaml', '-o', 'k.jsonl', '--resume', expect=0)
+        records = self.check_complete('k.jsonl', 30)
+        self.assertEqual(sum(r['kind'] == 'resume' for r in records), 1)
+        # What was done was not done again.
+        for c in before:
+            self.assertEqual(sum(r['kind'] == 'cell' and r['id'] == c['id'] for r in records), 1)
+        # Nothing left: a resume adds nothing but itself.
+        self.assay('run', 'w.yaml', '-o', 'k.jsonl', '--resume', expect=0)
+        self.assertEqual(len(self.check_complete('k.jsonl', 30)), len(records) + 1)
+
+    def test_resume_without_a_file_is_a_new_run(self):
+        self.put('w.yaml', work_suite(100, 2))
+        self.assay('run', 'w.yaml', '-o', 'r.jsonl', '--resume', expect=0)
+        self.check_complete('r.jsonl', 2)
+
+    def test_resume_refuses_another_run(self):
+        self.put('w.yaml', work_suite(100, 2))
+        self.assay('run', 'w.yaml', '-o', 'r.jsonl', expect=0)
+        before = self.get('r.jsonl')
+        self.assertIn('settings', self.assay('run', 'w.yaml', '-o', 'r.jsonl', '--resume', '--set', 'timing.rounds=9', expect=2).stderr)
+        other = os.path.join(self.dir, 'assay-other')
+        shutil.copy(ASSAY, other)
+        with open(other, 'ab') as f:
+            f.write(b'\0')
+        self.assertIn('binary', self.assay('run', 'w.yaml', '-o', 'r.jsonl', '--resume', binary=other, expect=2).stderr)
+        self.put('w.yaml', work_suite(100, 3))
+        self.assertIn('plan', self.assay('run', 'w.yaml', '-o', 'r.jsonl', '--resume', expect=2).stderr)
+        self.assertEqual(self.get('r.jsonl'), before)
+
+    def test_signals(self):
+        for sig, status in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
+            name = 'i%d.jsonl' % status
+            self.put('w.yaml', work_suite(200000, 30))
+            p = self.start('run', 'w.yaml', '-o', name)
+            self.wait_for_cells(name, 2)
+            p.send_signal(sig)
+            self.assertEqual(p.wait(), status)
+            records = self.records(name)
+            self.assertEqual(records[-1]['kind'], 'footer')
+            self.assertEqual(records[-1]['exit'], status)
+            done = sum(r['kind'] == 'cell' for r in records)
+            self.assertEqual(records[-1]['not_run'], 30 - done)
+            self.assertIn('INTERRUPTED', self.assay('show', name).stdout)
+        self.assay('run', 'w.yaml', '-o', name, '--resume', expect=0)
+        self.check_complete(name, 30)
+
+    def test_a_crash_costs_one_cell(self):
+        self.put('f.yaml', FAULTS)
+        p = self.assay('run', 'f.yaml', '-o', 'f.jsonl', expect=1)
+        status = {c['case']: c['status'] for c in self.cells('f.jsonl')}
+        self.assertEqual(status['before'], 'pass')
+        self.assertEqual(status['crash'], 'error')
+        self.assertEqual(status['exits'], 'error')
+        self.assertEqual(status['flip'], 'mismatch')
+        self.assertEqual(status['after'], 'pass')
+        self.assertIn('SIGSEGV', {c['case']: c['reason'] for c in self.cells('f.jsonl')}['crash'])
+        self.assertIn('MISMATCH', p.stdout)
+        self.assertTrue(p.stdout.splitlines()[-1].startswith('FAIL  faults'))
+        # Status 3 without the failed gate; 0 with --advisory, which says so.
+        self.assay('run', 'f.yaml', '-o', 'g.jsonl', '--filter', 'case=crash|after', expect=3)
+        p = self.assay('run', 'f.yaml', '-o', 'h.jsonl', '--advisory', expect=0)
+        self.assertIn('would have been 1', p.stderr)
+        # Only what failed is run again.
+        self.assay('run', 'f.yaml', '-o', 'again.jsonl', '--rerun-failed', 'f.jsonl', expect=1)
+        self.assertEqual({c['case'] for c in self.cells('again.jsonl')},
+                         {case for case, s in status.items() if s != 'pass'})
+        self.assay('run', 'f.yaml', '-o', 'only.jsonl', '--filter', 'case=after', expect=0)
+        p = self.assay('run', 'f.yaml', '-o', 'none.jsonl', '--rerun-failed', 'only.jsonl', expect=0)
+        self.assertIn('nothing to rerun', p.stderr)
+        self.assay('run', 'f.yaml', '--rerun-failed', 'only.jsonl', '--require-run', expect=4)
+
+    def test_rerun_command_of_a_record(self):
+        self.put('f.yaml', FAULTS)
+        self.assay('run', 'f.yaml', '-o', 'f.jsonl', '--filter', 'case=flip', expect=1)
+        rerun = self.cells('f.jsonl')[0]['rerun']
+        self.assertTrue(rerun.startswith('assay run '))
+        p = subprocess.run(['sh', '-c', '"$0" ' + rerun[len('assay '):] + ' -o again.jsonl', ASSAY], cwd=self.dir, env=self.env,
+                           capture_output=True, text=True)
+        self.assertEqual(p.returncode, 1, p.stderr)
+        self.assertEqual([c['id'] for c in self.cells('again.jsonl')], [c['id'] for c in self.cells('f.jsonl')])
+
+    # ---- parts, processes, locks --------------------------------------------------------------------------------
+
+    def test_shards_are_the_whole(self):
+        self.put('w.yaml', work_suite(100, 7))
+        self.assay('run', 'w.yaml', '-o', 'all.jsonl', expect=0)
+        ids = []
+        for i in (1, 2, 3):
+            name = 's%d.jsonl' % i
+            self.assay('run', 'w.yaml', '-o', name, '--shard', '%d/3' % i, expect=0)
+            records = self.records(name)
+            self.assertEqual(records[0]['shard'], {'i': i, 'n': 3})
+            self.assertEqual(records[0]['plan_hash'], self.records('all.jsonl')[0]['plan_hash'])
+            ids += [r['id'] for r in records if r['kind'] == 'cell']
+        self.assertEqual(sorted(ids), sorted(c['id'] for c in self.cells('all.jsonl')))
+
+    def test_shard_auto(self):
+        self.put('w.yaml', work_suite(100, 4))
+        n = 0
+
+        def auto(env, expect, want=None):
+            nonlocal n
+            n += 1
+            name = 'a%d.jsonl' % n
+            p = self.assay('run', 'w.yaml', '-o', name, '--shard', 'auto', env=env, expect=expect)
+            if expect == 0:
+                self.assertEqual(self.records(name)[0]['shard'], want)
+                self.assertIn('shard', p.stderr.splitlines()[0])
+            return p.stderr
+
+        auto({}, 0, None)
+        auto({'ASSAY_SHARD': '2/4'}, 0, {'i': 2, 'n': 4})
+        auto({'GTEST_TOTAL_SHARDS': '2', 'GTEST_SHARD_INDEX': '0'}, 0, {'i': 1, 'n': 2})
+        auto({'OMPI_COMM_WORLD_RANK': '1', 'OMPI_COMM_WORLD_SIZE': '2'}, 0, {'i': 2, 'n': 2})
+        # A batch script has these and runs once.
+        auto({'SLURM_PROCID': '0', 'SLURM_NTASKS': '4', 'SLURM_JOB_ID': '7'}, 0, None)
+        auto({'SLURM_PROCID': '3', 'SLURM_STEP_NUM_TASKS': '4', 'SLURM_STEP_ID': '0'}, 0, {'i': 4, 'n': 4})
+        array = {'SLURM_ARRAY_TASK_ID': '14', 'SLURM_ARRAY_TASK_MIN': '10', 'SLURM_ARRAY_TASK_MAX': '16', 'SLURM_ARRAY_TASK_STEP': '2'}
+        auto(array, 0, {'i': 3, 'n': 4})
+        auto(dict(array, SLURM_ARRAY_TASK_ID='12', SLURM_ARRAY_TASK_MAX='12', SLURM_PROCID='0', SLURM_STEP_NUM_TASKS='2',
+                  SLURM_STEP_ID='0'), 0, {'i': 3, 'n': 4})
+        auto({'PMI_RANK': '0', 'PMI_SIZE': '1'}, 0, None)
+        auto({'JOB_COMPLETION_INDEX': '1', 'ASSAY_SHARD_TOTAL': '2'}, 0, {'i': 2, 'n': 2})
+        self.assertIn('ASSAY_SHARD_TOTAL', auto({'JOB_COMPLETION_INDEX': '1'}, 2))
+        self.assertIn('not a number', auto({'GTEST_TOTAL_SHARDS': 'two', 'GTEST_SHARD_INDEX': '0'}, 2))
+        self.assertIn('count from 1', auto({'GTEST_TOTAL_SHARDS': '2', 'GTEST_SHARD_INDEX': '2'}, 2))
+        self.assertIn('disagree', auto({'OMPI_COMM_WORLD_RANK': '1', 'OMPI_COMM_WORLD_SIZE': '2', 'PMI_RANK': '0', 'PMI_SIZE': '2'}, 2))
+        self.assertIn('none of', auto(dict(array, SLURM_ARRAY_TASK_ID='13'), 2))
+
+    def test_processes(self):
+        self.put('w.yaml', work_suite(100, 2))
+        self.assay('run', 'w.yaml', '-o', 'p.jsonl', '--processes', '3', expect=0)
+        records = self.records('p.jsonl')
+        self.assertEqual(sum(r['kind'] == 'screen' for r in records), 2)
+        for c in self.cells('p.jsonl'):
+            self.assertEqual([r['process'] for r in c['repeats']], [1, 2])
+            for r in c['repeats']:
+                self.assertEqual([len(a['samples_ns']) for a in r['arms']], [8] * len(c['arms']))
+
+    def test_one_run_a_device(self):
+        self.put('w.yaml', work_suite(100, 1))
+        self.assay('run', 'w.yaml', '-o', 'a.jsonl', expect=0)
+        lock = self.records('a.jsonl')[0]['lock']
+        self.assertEqual(os.path.dirname(lock), self.dir)
+        with open(lock, 'r+') as f:
+            fcntl.flock(f, fcntl.LOCK_EX)
+            f.write('pid 1, somebody, suite other, since 2026-01-01T00:00:00Z\n')
+            f.flush()
+            p = self.assay('run', 'w.yaml', '-o', 'b.jsonl', '--no-wait', expect=2)
+            self.assertIn('somebody', p.stderr)
+            self.assertFalse(os.path.exists(os.path.join(self.dir, 'b.jsonl')))
+            waiting = subprocess.Popen([ASSAY, 'run', 'w.yaml', '-o', 'c.jsonl'], cwd=self.dir, env=self.env,
+                                       stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            line = waiting.stderr.readline()
+            self.assertIn('waiting for', line)
+            self.assertIn('somebody', line)
+        out, err = waiting.communicate(timeout=60)
+        self.assertEqual(waiting.returncode, 0, err)
+
+    def test_no_fork(self):
+        self.put('f.yaml', FAULTS)
+        p = self.assay('run', 'f.yaml', '--no-fork', '--filter', 'case=after', '-o', 'n.jsonl', expect=0)
+        self.assertIn('BIT-IDENTICAL', p.stdout)
+        self.assertEqual(self.cells('n.jsonl')[0]['status'], 'pass')
+        self.assay('run', 'f.yaml', '--no-fork', '--filter', 'case=after', '--arm', 'split=4', '--launches', '3', expect=0)
+        self.assertIn('leaves 6', self.assay('run', 'f.yaml', '--no-fork', expect=2).stderr)
+        # The kernel's crash is this process's crash: that is what it is for.
+        self.assertEqual(self.assay('run', 'f.yaml', '--no-fork', '--filter', 'case=crash', '--arm', 'crash').returncode, -signal.SIGSEGV)
+
+    def test_several_suites_into_a_folder(self):
+        self.put('w.yaml', work_suite(100, 1))
+        self.put('f.yaml', FAULTS)
+        self.assay('run', 'w.yaml', 'f.yaml', '-o', 'out/', expect=1)
+        self.assertEqual(sorted(os.listdir(os.path.join(self.dir, 'out'))), ['faults.jsonl', 'work.jsonl'])
+
+
+if __name__ == '__main__':
+    ASSAY, ROOT = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
+    unittest.main(argv=[sys.argv[0]] + sys.argv[3:])
