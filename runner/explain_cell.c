@@ -218,7 +218,11 @@ static void print_verdict_rules(const struct suite *s, const struct cell *c)
 	if (c->margin_floor_ns)
 		snprintf(text + n, sizeof text - (size_t)n, ", floor %" PRId64 " ns", c->margin_floor_ns);
 	line(0, "margin", text, c->margin_mark.file ? "margins" : "built-in", c->margin_mark);
-	line(0, "timing is", c->gate ? "a gate" : "a diagnostic", c->rig_mark.file ? "rigs" : "built-in", c->rig_mark);
+	line(0, "timing is", c->gate ? "a gate" : "a diagnostic",
+	     c->rig_mark.file ? "rigs"
+	     : s->n_rigs      ? "no rig fits"
+			      : "built-in",
+	     c->rig_mark);
 	struct mark waiver = {0};
 	for (int i = 0; c->waiver && i < s->n_waivers; i++)
 		if (strcmp(s->waiver[i].id, c->waiver) == 0)
