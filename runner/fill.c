@@ -98,6 +98,19 @@ static void fill_span(const struct fill_gen *g, unsigned char *base, int64_t beg
 	}
 }
 
+/* Row numbers are addresses: a file's are looked at before a kernel sees them. */
+static bool check_rows(const unsigned char *data, const struct fill_job *job, const struct fill_gen *g, struct err *err)
+{
+	const int64_t n = g->integer && job->shape.index_bound > 0 ? g->rows * g->last : 0;
+	for (int64_t i = 0; i < n; i++) {
+		const double v = fill_element(data, job->dtype, i);
+		if (!(v >= 0 && v < (double)job->shape.index_bound))
+			return err_set(err, "%s: element %lld is %.0f, but there are rows 0 to %lld", job->spec.path,
+				       (long long)i, v, (long long)job->shape.index_bound - 1);
+	}
+	return true;
+}
+
 static bool fill_npy(void *dst, const struct fill_job *job, const struct fill_gen *g, struct err *err)
 {
 	const size_t bytes = (size_t)(g->rows * g->last) * (size_t)g->element_bytes;
@@ -113,7 +126,7 @@ static bool fill_npy(void *dst, const struct fill_job *job, const struct fill_ge
 		}
 		want.dim[want.rank++] = job->field_count;
 	}
-	const bool ok = npy_read(job->spec.path, job->dtype, &want, data, bytes, err);
+	const bool ok = npy_read(job->spec.path, job->dtype, &want, data, bytes, err) && check_rows(data, job, g, err);
 	if (ok) {
 		const unsigned char *p = data;
 		for (int64_t r = 0; r < g->rows; r++) {

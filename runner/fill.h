@@ -49,12 +49,14 @@ int fill_resolve(const struct assay_kernel *k, int t, const struct assay_point *
 
 /* Fills dst on the host. Uses OpenMP threads; the bytes do not depend on how many. */
 bool fill_host(void *dst, const struct fill_job *job, struct err *err);
-/* Counts on the host. readings: bits 1u << dtype beyond the job's own dtype (from the promise). */
+/* Counts on the host. readings: bits 1u << dtype beyond the job's own dtype (from the promise); those of another width than the element
+ * are left out, but that elements made of bytes are also read byte by byte. */
 bool fill_audit_host(const void *src, const struct fill_job *job, uint32_t readings, struct fill_audit *out, struct err *err);
 /* 64-bit digest: xxh3-like; must be computable in parallel: defined as a hash of per-64KiB-block hashes (fill_gen.h). */
 uint64_t fill_digest(const void *p, size_t bytes);
 
-/* NULL, or the broken promise as a sentence ("NaN: 1024 of 16384 elements of w.qs read as e4m3"). Memory static per call
+/* p may be NULL: then only row numbers outside their bound are looked for. A promised reading that was not counted is held against the
+ * tensor's own; `sign: both` is asked of tensors of 64 elements and more. NULL, or the broken promise as a sentence ("NaN: 1024 of 16384 elements of w.qs read as e4m3"). Memory static per call
  * site: written into buf. */
 const char *fill_broken_promise(const struct promise *p, const struct fill_audit *a, const char *tensor, char *buf, size_t cap);
 json_t *fill_audit_to_json(const struct fill_audit *a);

@@ -213,8 +213,9 @@ bool fill_audit_host(const void *src, const struct fill_job *job, uint32_t readi
 	for (int t = 0; t < ASSAY_RECORD; t++) {
 		if (!(readings & 1u << t) || t == (int)job->dtype)
 			continue;
-		/* Nothing wider than an element can be read from it. */
-		if ((int)assay_dtype_bytes((enum assay_dtype)t) > g.element_bytes)
+		/* Other readings are of the same width; the bytes of a wider element count one by one where it was made of bytes. */
+		const int size = (int)assay_dtype_bytes((enum assay_dtype)t);
+		if (size != g.element_bytes && !(size == 1 && job->spec.kind == FILL_BYTES))
 			continue;
 		if (out->n_readings == FILL_READINGS)
 			return err_set(err, "the audit counts %d readings of a tensor, the promise names more",
@@ -270,18 +271,24 @@ const char *fill_broken_promise(const struct promise *p, const struct fill_audit
 	}
 	if (!p)
 		return NULL;
+	/* A promised reading that the element type cannot have is held against the tensor's own. */
+	uint32_t counted = 0;
+	for (int k = 0; k < a->n_readings; k++)
+		counted |= 1u << a->reading[k].as;
+	const uint32_t finite = p->finite_as | (p->finite_as & ~counted ? 1u << own->as : 0);
+	const uint32_t normal = p->no_denormals_as | (p->no_denormals_as & ~counted ? 1u << own->as : 0);
 	for (int k = 0; k < a->n_readings; k++) {
 		const struct fill_reading *r = &a->reading[k];
 		const char *as = registry_dtype_name(r->as);
 		const char *what = NULL;
 		int64_t n = 0;
-		if (p->finite_as & 1u << r->as && r->nan) {
+		if (finite & 1u << r->as && r->nan) {
 			what = "NaN";
 			n = r->nan;
-		} else if (p->finite_as & 1u << r->as && r->inf) {
+		} else if (finite & 1u << r->as && r->inf) {
 			what = "infinity";
 			n = r->inf;
-		} else if (p->no_denormals_as & 1u << r->as && r->denormal) {
+		} else if (normal & 1u << r->as && r->denormal) {
 			what = "denormals";
 			n = r->denormal;
 		}

@@ -130,7 +130,7 @@ static bool check_bound(const struct fill_job *job, int64_t bound, const char *o
 	if (!is_integer(job->dtype))
 		return misfit(job, "integers", err);
 	if (bound < 1)
-		return err_set(err, "fill '%s' wants at least one value, the %s is %lld",
+		return err_set(err, "fill '%s' is for tensors of row numbers; this one's %s is %lld",
 			       fill_kind_name(job->spec.kind), of, (long long)bound);
 	return check_range(job, 0, (double)(bound - 1), err);
 }
@@ -231,8 +231,8 @@ static bool make_kind(const struct fill_job *job, struct fill_gen *g, struct err
 	case FILL_ZIPF:
 		if (!check_bound(job, bound, "index bound", err))
 			return false;
-		if (!(s->exponent > 0 && s->exponent <= 10))
-			return err_set(err, "fill 'zipf' wants an exponent above 0 and up to 10, not %g", s->exponent);
+		if (!(s->exponent >= 0 && s->exponent <= 100))
+			return err_set(err, "fill 'zipf' wants an exponent from 0 to 100, not %g", s->exponent);
 		g->zipf = fill_zipf_make(s->exponent, bound);
 		g->perm = fill_perm_make((uint64_t)bound);
 		g->scatter_key = fill_mix(job->key ^ 0x7A697066); /* apart from every row's key */
@@ -272,6 +272,45 @@ static bool make_kind(const struct fill_job *job, struct fill_gen *g, struct err
 	case FILL_DEFAULT: break;
 	}
 	return err_set(err, "fill '%s' cannot be run as it is", fill_kind_name(s->kind));
+}
+
+/* Row numbers are addresses: what is not below the bound would be read from anywhere. The fills for row numbers keep it by their own;
+ * of the others the least and greatest value are known. (A file's values are looked at when it is read.) */
+static bool check_row_numbers(const struct fill_job *job, const struct fill_gen *g, struct err *err)
+{
+	const struct fill_spec *s = &job->spec;
+	const int64_t bound = job->shape.index_bound;
+	double lo, hi;
+	switch (s->kind) {
+	case FILL_UNIFORM:
+		lo = (double)g->base_integer;
+		hi = lo + (double)g->bound - 1;
+		break;
+	case FILL_CONSTANT: lo = hi = s->value; break;
+	case FILL_K_HOT:
+		lo = fmin(0, s->value);
+		hi = fmax(0, s->value);
+		break;
+	case FILL_PATTERN:
+		lo = fmin(s->base, s->base + s->step * (double)(s->modulus - 1));
+		hi = fmax(s->base, s->base + s->step * (double)(s->modulus - 1));
+		break;
+	case FILL_PERMUTATION:
+		lo = 0;
+		hi = (double)(g->last - 1);
+		break;
+	case FILL_ZIPF:
+	case FILL_INDICES:
+	case FILL_SEED_LCG64_INDEX:
+	case FILL_NPY: return true;
+	default:
+		return err_set(err, "fill '%s' does not make row numbers; see indices, zipf, permutation",
+			       fill_kind_name(s->kind));
+	}
+	if (lo >= 0 && hi < (double)bound)
+		return true;
+	return err_set(err, "fill '%s' makes row numbers %g to %g, but there are rows 0 to %lld",
+		       fill_kind_name(s->kind), lo, hi, (long long)bound - 1);
 }
 
 bool fill_gen_make(const struct fill_job *job, struct fill_gen *g, struct err *err)
@@ -314,7 +353,10 @@ bool fill_gen_make(const struct fill_job *job, struct fill_gen *g, struct err *e
 		g->last_stride_bytes = sh->rank ? stride[sh->rank - 1] * unit : unit;
 	}
 	/* Of an empty tensor the bounds may well be 0, and nothing is asked of them. */
-	return g->rows * g->last == 0 || make_kind(job, g, err);
+	if (g->rows * g->last == 0)
+		return true;
+	const bool row_numbers = g->integer && sh->index_bound > 0;
+	return make_kind(job, g, err) && (!row_numbers || check_row_numbers(job, g, err));
 }
 
 /* ---- resolve -------------------------------------------------------------------------------------------------------- */

@@ -84,6 +84,26 @@ START_TEST(fills_from_a_file)
 }
 END_TEST
 
+START_TEST(row_numbers_of_a_file_are_looked_at)
+{
+	unsigned char file[512];
+	char path[32];
+	int32_t rows[4] = {0, 9, 10, 3}, got[4];
+	size_t n = make(file, 1, "{'descr': '<i4', 'fortran_order': False, 'shape': (4,), }", rows, sizeof rows);
+	write_file(path, file, n);
+	struct fill_job j = {.spec = {.kind = FILL_NPY, .path = path},
+			     .dtype = ASSAY_I32,
+			     .shape = {.rank = 1, .dim = {4}, .index_bound = 11}};
+	struct err e = {0};
+	bool inside = fill_host(got, &j, &e);
+	j.shape.index_bound = 10;
+	bool outside = fill_host(got, &j, &e);
+	unlink(path);
+	ck_assert(inside && !outside);
+	ck_assert_msg(strstr(e.text, "element 2 is 10, but there are rows 0 to 9") != NULL, "%s", e.text);
+}
+END_TEST
+
 START_TEST(other_shapes_of_text)
 {
 	unsigned char file[512];
@@ -183,6 +203,7 @@ int main(void)
 	TCase *c = tcase_create("npy");
 	tcase_add_test(c, reads_all_versions);
 	tcase_add_test(c, fills_from_a_file);
+	tcase_add_test(c, row_numbers_of_a_file_are_looked_at);
 	tcase_add_test(c, other_shapes_of_text);
 	tcase_add_test(c, refuses);
 	tcase_add_test(c, refuses_what_does_not_fit);
