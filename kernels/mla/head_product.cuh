@@ -25,7 +25,10 @@ constexpr int WARPS = 8, THREADS = 32 * WARPS;
 constexpr int SLAB = 256;       /* columns that a warp adds up: 8 a lane */
 constexpr int MAX_SLABS = 8;
 constexpr int PAIR_BYTES = 2 * SLAB * 4; /* two rows of a slab */
-constexpr int BASE_PARTS = 4;   /* blocks a head of `shipped` */
+#ifndef PARTS_
+#define PARTS_ 4
+#endif
+constexpr int BASE_PARTS = PARTS_;   /* blocks a head of `shipped` */
 
 struct product {
 	const float *x;   /* [t_q][n_head][n_in] */
@@ -33,7 +36,7 @@ struct product {
 	float *out;       /* [t_q][n_head][n_out] */
 	int n_head, n_in, n_out, t_q;
 	int slabs;        /* warps that share a row: 1, 2, 4 or 8 */
-	int ring;         /* row pairs that a warp has in flight */
+	int ring;         /* row pairs that a warp has in flight: RING, or all it has where they are fewer */
 };
 
 /* ---- 1 any shape --------------------------------------------------------------------------------------------------- */
@@ -89,11 +92,21 @@ template <int N, int M = 16> __device__ __forceinline__ float sums_over_lanes(fl
 
 /* Shared memory as more registers: a lane copies 16 bytes into its own place and reads them back itself. No other lane looks at
  * that place, so no barrier is needed, only the lane's own count of copies that have landed. bytes = 0 writes zeros. */
-__device__ __forceinline__ void copy_16(float4 *dst, const float *src, int bytes)
+__device__ __forceinline__ void copy_16(float4 *dst, const float *src, int bytes, uint64_t policy)
 {
-	asm volatile("cp.async.cg.shared.global.L2::256B [%0], [%1], 16, %2;" ::"r"((unsigned)__cvta_generic_to_shared(dst)),
-	             "l"(src), "r"(bytes)
+	asm volatile("cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2, %3;" ::"r"(
+			     (unsigned)__cvta_generic_to_shared(dst)),
+	             "l"(src), "r"(bytes), "l"(policy)
 	             : "memory");
+}
+
+/* Weights are read once. Lines that leave the L2 first take each other's place there, instead of pushing out what others left, which
+ * may have to be written back first. */
+__device__ __forceinline__ uint64_t read_once()
+{
+	uint64_t policy;
+	asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+	return policy;
 }
 
 __device__ __forceinline__ void copies_commit()
@@ -121,8 +134,8 @@ template <int T, int RING> __global__ void __launch_bounds__(THREADS, 2) head_pr
 	const int rows = i1 - i0, steps = (rows + 2 * groups - 1) / (2 * groups);
 	const int k = slab * SLAB + 4 * lane; /* the lane's columns: k .. k+3 and k+128 .. k+131 */
 
-	float4 *ring = shared + warp * RING * (PAIR_BYTES / 16) + lane; /* [slot][row of pair][half of slab], 32 apart */
-	float *sums = (float *)(shared + WARPS * RING * (PAIR_BYTES / 16)); /* [slab][t][row] */
+	float4 *ring = shared + warp * p.ring * (PAIR_BYTES / 16) + lane; /* [slot][row of pair][half of slab], 32 apart */
+	float *sums = (float *)(shared + WARPS * p.ring * (PAIR_BYTES / 16)); /* [slab][t][row] */
 
 	/* x goes first: it is needed first, and the queue of the weights is long. */
 	float x[T][8];
@@ -137,6 +150,7 @@ template <int T, int RING> __global__ void __launch_bounds__(THREADS, 2) head_pr
 		}
 
 	const float *w = p.w + (int64_t)h * p.n_out * p.n_in;
+	const uint64_t policy = read_once();
 	auto fetch = [&](int step, int slot) {
 		if (step < steps) {
 			const int i = i0 + 2 * (step * groups + group);
@@ -144,7 +158,8 @@ template <int T, int RING> __global__ void __launch_bounds__(THREADS, 2) head_pr
 			for (int c = 0; c < 4; c++) {
 				const int row = i + c / 2, col = k + 128 * (c % 2);
 				const bool in = row < i1 && col < p.n_in;
-				copy_16(ring + (slot * 4 + c) * 32, in ? w + (int64_t)row * p.n_in + col : w, in ? 16 : 0);
+				copy_16(ring + (slot * 4 + c) * 32, in ? w + (int64_t)row * p.n_in + col : w, in ? 16 : 0,
+				        policy);
 			}
 		}
 		copies_commit();
@@ -172,8 +187,8 @@ template <int T, int RING> __global__ void __launch_bounds__(THREADS, 2) head_pr
 				acc[r * T + t] = fmaf(b.w, x[t][7], s);
 			}
 		}
-		fetch(step + RING, slot);
-		slot = slot + 1 == RING ? 0 : slot + 1;
+		fetch(step + RING, slot); /* past the ring only if there are more steps than slots */
+		slot = slot + 1 == p.ring ? 0 : slot + 1;
 
 		const float sum = sums_over_lanes(acc, lane);
 		const int which = lane / (16 / T), r = which / T, t = which % T; /* 2 T sums on 32 lanes */
@@ -204,15 +219,20 @@ struct product_launch {
 	size_t smem;
 };
 
-template <int T> product_launch product_stream(const mla_head_shape &s, int slabs, int64_t parts)
+template <int T> product_launch product_stream(const mla_head_shape &s, product *p, int64_t parts)
 {
-	constexpr int RING = 4;
-	const int64_t rows = (s.n_out + parts - 1) / parts;
+#ifndef RING_
+#define RING_ 4
+#endif
+	constexpr int RING = RING_;
+	const int64_t rows = (s.n_out + parts - 1) / parts, step_rows = 2 * WARPS / p->slabs;
+	const int64_t steps = (rows + step_rows - 1) / step_rows;
+	p->ring = (int)(steps < RING ? steps : RING);
 	product_launch l;
 	l.symbol = "head_product_stream";
 	l.function = (const void *)head_product_stream<T, RING>;
 	l.grid = dim3((unsigned)parts, (unsigned)s.n_head, (unsigned)((s.t_q + T - 1) / T));
-	l.smem = (size_t)(WARPS * RING * PAIR_BYTES) + (size_t)(slabs * T * rows) * 4;
+	l.smem = (size_t)(WARPS * p->ring * PAIR_BYTES) + (size_t)(p->slabs * T * rows) * 4;
 	return l;
 }
 
@@ -236,17 +256,17 @@ product_launch product_choose(const mla_head_shape &s, product *p, int64_t parts
 		l.smem = 0;
 		return l;
 	}
-	return s.t_q <= 1   ? product_stream<1>(s, p->slabs, parts)
-	       : s.t_q <= 2 ? product_stream<2>(s, p->slabs, parts)
-	       : s.t_q <= 4 ? product_stream<4>(s, p->slabs, parts)
-	                    : product_stream<8>(s, p->slabs, parts);
+	return s.t_q <= 1   ? product_stream<1>(s, p, parts)
+	       : s.t_q <= 2 ? product_stream<2>(s, p, parts)
+	       : s.t_q <= 4 ? product_stream<4>(s, p, parts)
+	                    : product_stream<8>(s, p, parts);
 }
 
 int product_plan(const assay_call *call, const mla_head_shape &s)
 {
 	product p;
 	const product_launch l = product_choose(s, &p, BASE_PARTS * (call->arm_arg > 0 ? call->arm_arg : 1));
-	return launch_allow(call, l.symbol, l.function, l.smem);
+	return launch_allow(call, l.symbol, l.function);
 }
 
 int product_run(const assay_call *call, const mla_head_shape &s)

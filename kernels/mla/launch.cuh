@@ -40,11 +40,20 @@ static inline int launch(const struct assay_call *call, const char *symbol, cons
 	                    symbol);
 }
 
-/* Lets function use so much dynamic shared memory. For plan(): outside the clock. */
-static inline int launch_allow(const struct assay_call *call, const char *symbol, const void *function, size_t dynamic_smem)
+/* Lets function use all the dynamic shared memory that a block can have beside its static: two arms may launch one function with
+ * different needs. For plan(): outside the clock. */
+static inline int launch_allow(const struct assay_call *call, const char *symbol, const void *function)
 {
-	return launch_check(
-		call, cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)dynamic_smem), symbol);
+	int device = 0, most = 0;
+	struct cudaFuncAttributes at;
+	if (launch_check(call, cudaGetDevice(&device), symbol) != 0 ||
+	    launch_check(call, cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device), symbol) != 0 ||
+	    launch_check(call, cudaFuncGetAttributes(&at, function), symbol) != 0)
+		return -1;
+	return launch_check(call,
+	                    cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize,
+	                                         most - (int)at.sharedSizeBytes),
+	                    symbol);
 }
 
 #endif

@@ -15,12 +15,27 @@
 #include <stdint.h>
 #include <string.h>
 
-#if defined(__GNUC__) && !defined(__clang__)
-#define VEC_UNROLL _Pragma("GCC unroll 16")
-#else
-#define VEC_UNROLL _Pragma("clang loop unroll(full)")
+/* Sanitized builds check addresses, not speed: one clone, nothing forced inline or unrolled, or compiling takes minutes. The
+ * bits are the same. */
+#if defined(__SANITIZE_ADDRESS__)
+#define VEC_PLAIN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define VEC_PLAIN 1
 #endif
+#endif
+
+#ifdef VEC_PLAIN
+#define VEC_UNROLL
+#define VEC_INLINE static inline
+#else
 #define VEC_INLINE static inline __attribute__((always_inline))
+#if defined(__clang__)
+#define VEC_UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define VEC_UNROLL _Pragma("GCC unroll 16")
+#endif
+#endif
 
 enum { VEC = 16 };
 typedef float vec __attribute__((vector_size(64)));
@@ -138,7 +153,7 @@ VEC_INLINE vec vec_exp(vec x)
 	return e;
 }
 
-#if defined(__x86_64__)
+#if defined(__x86_64__) && !defined(VEC_PLAIN)
 #define VEC_CLONES(name, params, args)                                                                                 \
 	__attribute__((target("avx512f,avx512dq,avx512vl,avx2,fma"))) static void name##_avx512 params                 \
 	{                                                                                                              \
