@@ -83,6 +83,30 @@ static void worst_block(FILE *f, int width, const json_t *x)
 			   text_count(of, text_integer(x, "of")));
 }
 
+/* A finding whose sentence says no more than its fields. */
+static bool has_fields(const json_t *x)
+{
+	return json_is_object(json_object_get(x, "first")) || json_is_object(json_object_get(x, "worst"));
+}
+
+/* A reason that is the sentence of one of the findings shown below it. */
+static bool reason_is_shown(const json_t *cell)
+{
+	const char *reason = text_get(cell, "reason");
+	const json_t *x;
+	size_t i;
+	int shown = 0;
+	json_array_foreach(json_object_get(cell, "checks"), i, x)
+	{
+		if (!text_finding_is_bad(x) || shown++ == 4)
+			continue;
+		const char *text = text_get(x, "text"), *at = *text ? strstr(reason, text) : NULL;
+		if (at && has_fields(x) && strncmp(reason, text_get(x, "check"), strlen(text_get(x, "check"))) == 0)
+			return true;
+	}
+	return false;
+}
+
 /* The findings that name the status, at most four; the rest counted. */
 static void findings_block(FILE *f, int width, const json_t *cell, const char *status)
 {
@@ -99,8 +123,10 @@ static void findings_block(FILE *f, int width, const json_t *cell, const char *s
 		}
 		shown++;
 		const char *arm = text_get(x, "arm"), *check = text_get(x, "check"), *against = text_get(x, "against");
-		/* The reason of a cell is its first finding's text; once is enough. */
-		const char *said = strstr(text_get(cell, "reason"), text_get(x, "text")) ? "" : text_get(x, "text");
+		/* What is printed from the fields, or stands in the reason, is not said again. */
+		const char *said = strstr(text_get(cell, "reason"), text_get(x, "text")) || has_fields(x)
+					   ? ""
+					   : text_get(x, "text");
 		if (*arm || *said)
 			text_field(f, width, check, "%s%s%s%s%s", arm, *arm && *against ? " against " : "",
 				   *arm ? against : "", *arm && *said ? ": " : "", said);
@@ -166,7 +192,7 @@ static void rule_block(FILE *f, int width, const json_t *cell, bool timing)
 		text_field(f, width, "waiver", "%s expects %s until %s: %s", text_get(w, "id"), text_get(w, "expect"),
 			   *text_get(w, "until") ? text_get(w, "until") : "further notice", text_get(w, "reason"));
 	/* Never wrapped: it is to be copied. */
-	fprintf(f, "   %-8s %s\n", "rerun", text_get(cell, "rerun"));
+	fprintf(f, "   %-9s %s\n", "rerun", text_get(cell, "rerun"));
 }
 
 void text_add_block(struct text *t, const struct row *r, const json_t *cell)
@@ -192,7 +218,7 @@ void text_add_block(struct text *t, const struct row *r, const json_t *cell)
 			text_field(f, t->o.width, "better", "%s is %s of shipped here", r->best,
 				   text_ratio(ratio, r->best_ratio));
 	} else {
-		if (*text_get(cell, "reason"))
+		if (*text_get(cell, "reason") && !reason_is_shown(cell))
 			text_field(f, t->o.width, "reason", "%s", text_get(cell, "reason"));
 		findings_block(f, t->o.width, cell, status);
 	}

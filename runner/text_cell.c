@@ -179,6 +179,7 @@ static struct row *add_row(struct text *t, const json_t *cell)
 	r->margin = text_number(cell, "margin");
 	r->floor_ns = (double)text_integer(cell, "margin_floor_ns");
 	r->within = strcmp(text_get(timing, "verdict"), "pass") == 0;
+	r->invalid = strcmp(text_get(timing, "verdict"), "invalid") == 0;
 	r->undecided = strcmp(text_get(timing, "verdict"), "inconclusive") == 0;
 	r->warned = json_is_true(json_object_get(timing, "warned"));
 	r->tail = json_is_true(json_object_get(json_object_get(timing, "tail"), "flagged"));

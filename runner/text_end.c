@@ -152,7 +152,7 @@ static void row_place(FILE *f, const struct row *r)
 static void timing_line(struct text *t)
 {
 	const struct row *worst = NULL;
-	int64_t timed = 0, within = 0, gated = 0, undecided = 0;
+	int64_t timed = 0, within = 0, gated = 0, undecided = 0, invalid = 0;
 	double margin_lo = INFINITY, margin_hi = 0, floor_ns = 0;
 	for (size_t i = 0; i < t->n_rows; i++) {
 		const struct row *r = &t->row[i];
@@ -161,6 +161,7 @@ static void timing_line(struct text *t)
 		timed++;
 		gated += r->gating;
 		undecided += r->undecided;
+		invalid += r->invalid;
 		within += r->within;
 		margin_lo = fmin(margin_lo, r->margin);
 		margin_hi = fmax(margin_hi, r->margin);
@@ -193,6 +194,8 @@ static void timing_line(struct text *t)
 	}
 	if (undecided)
 		fprintf(f, "; %s undecided", text_count(a, undecided));
+	if (invalid)
+		fprintf(f, "; %s invalid", text_count(a, invalid));
 	if (gated < timed)
 		fprintf(f, gated ? "; a gate in %s, elsewhere a diagnostic" : "; a diagnostic on this rig, no gate",
 			text_count(a, gated));
@@ -354,25 +357,25 @@ static void counts_text(const struct text *t, FILE *f)
 		fputs("no cell", f);
 }
 
-/* What stands behind a pass, in a few words. */
+/* In how many cells each check held. */
 static void proven_text(const struct text *t, FILE *f)
 {
 	static const struct {
 		enum text_check check;
 		const char *words;
-	} proofs[] = {{TC_IDENTITY, "bit-identical"},
-		      {TC_REFERENCE, "within reference"},
-		      {TC_REPEAT, "repeatable"},
+	} proofs[] = {{TC_IDENTITY, "identity"},
+		      {TC_REFERENCE, "reference"},
+		      {TC_REPEAT, "repeat"},
 		      {TC_INVARIANT, "invariant"}};
 	const char *sep = "";
 	char a[32];
 	int64_t within = 0, timed = 0, gated = 0;
-	fputc('(', f);
+	fputs(": ", f);
 	for (size_t i = 0; i < sizeof proofs / sizeof *proofs; i++) {
 		const struct tally *y = &t->tally[proofs[i].check];
 		if (y->cells - y->failed_cells <= 0)
 			continue;
-		fprintf(f, "%s%s %s", sep, text_count(a, y->cells - y->failed_cells), proofs[i].words);
+		fprintf(f, "%s%s %s", sep, proofs[i].words, text_count(a, y->cells - y->failed_cells));
 		sep = ", ";
 	}
 	for (size_t i = 0; i < t->n_rows; i++) {
@@ -381,10 +384,11 @@ static void proven_text(const struct text *t, FILE *f)
 		gated += t->row[i].judged && t->row[i].gating;
 	}
 	if (timed) {
-		fprintf(f, "%s%s not slower%s", sep, text_count(a, within), gated == 0 ? ": a diagnostic" : "");
+		fprintf(f, "%stiming %s%s", sep, text_count(a, within), gated == 0 ? " (diagnostic)" : "");
 		sep = ", ";
 	}
-	fputs(*sep ? ")" : "nothing checked)", f);
+	if (!*sep)
+		fputs("nothing held", f);
 }
 
 static const char *short_device(const struct text *t)
@@ -409,7 +413,6 @@ void text_last_line(struct text *t)
 	field_open(&f, &text, &n);
 	fprintf(f, "%s  ", text_get(t->header, "suite"));
 	counts_text(t, f);
-	fputs(" ", f);
 	proven_text(t, f);
 	if (whole && text_integer(t->footer, "not_run") > 0)
 		fprintf(f, "  %lld not run", (long long)text_integer(t->footer, "not_run"));

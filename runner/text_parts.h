@@ -25,7 +25,7 @@ struct row {
 	double at[TEXT_MAX_AXES];
 	int64_t plan_index;
 	enum cell_status status;
-	bool gating, timed, trivial, warned, tail, diagnostic_slower, is_ratio, judged, within, undecided;
+	bool gating, timed, trivial, warned, tail, diagnostic_slower, is_ratio, judged, within, undecided, invalid;
 	const char *selected, *best; /* best: the fastest arm by its estimate */
 	double shipped_ns, selected_ns, ratio, lo, hi, best_ratio, best_ns, peak, margin, floor_ns;
 	double of_tflops, over_tflops;

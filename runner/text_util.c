@@ -144,8 +144,8 @@ void text_field(FILE *f, int width, const char *label, const char *fmt, ...)
 	va_start(ap, fmt);
 	char *s = format(fmt, ap);
 	va_end(ap);
-	fprintf(f, "   %-8s ", label);
-	text_wrap(f, 12, width, s);
+	fprintf(f, "   %-9s ", label);
+	text_wrap(f, 13, width, s);
 	fputc('\n', f);
 	free(s);
 }

@@ -3,6 +3,52 @@
 
 #include "text_parts.h"
 
+/* A line for each check: the arms that passed it everywhere in this cell, and its sentence where it says the same of all of them. */
+static void passed_checks(const struct text *t, const json_t *cell)
+{
+	static const char *const checks[] = {"identity", "reference", "repeat", "invariant", "memory",
+					     "data",     "run",       "graph",  "census"};
+	const json_t *list = json_object_get(cell, "checks"), *x;
+	size_t i;
+	for (size_t k = 0; k < sizeof checks / sizeof *checks; k++) {
+		const char *arm[TEXT_MAX_ARM_NAMES], *said = NULL, *against = "";
+		int n = 0, findings = 0;
+		bool same = true;
+		json_array_foreach(list, i, x)
+		{
+			if (strcmp(text_get(x, "check"), checks[k]) != 0 || text_finding_is_bad(x))
+				continue;
+			const char *name = text_get(x, "arm");
+			int a = 0;
+			findings++;
+			same &= !said || strcmp(said, text_get(x, "text")) == 0;
+			said = text_get(x, "text");
+			against = text_get(x, "against");
+			while (a < n && strcmp(arm[a], name) != 0)
+				a++;
+			if (a == n && n < TEXT_MAX_ARM_NAMES && *name)
+				arm[n++] = name;
+		}
+		if (findings == 0)
+			continue;
+		char *names = NULL;
+		size_t size = 0;
+		FILE *f = open_memstream(&names, &size);
+		if (!f)
+			return;
+		text_arm_list(f, arm, n);
+		fclose(f);
+		const char *words = strcmp(checks[k], "identity") == 0 ? "BIT-IDENTICAL to " : "pass";
+		text_field(t->o.out, t->o.width, checks[k], "%s%s%s%s%s", names, n ? (*words == 'B' ? " " : ": ") : "",
+			   words,
+			   *words == 'B'   ? (*against ? against : "shipped")
+			   : same && *said ? ": "
+					   : "",
+			   *words != 'B' && same ? said : "");
+		free(names);
+	}
+}
+
 void text_verbose_cell(struct text *t, const struct row *r, const json_t *cell)
 {
 	FILE *out = t->o.out;
@@ -15,33 +61,16 @@ void text_verbose_cell(struct text *t, const struct row *r, const json_t *cell)
 	fprintf(out, "  %s\n", word);
 	if (*text_get(cell, "reason"))
 		text_field(out, t->o.width, "reason", "%s", text_get(cell, "reason"));
-	/* Identity in one line an outcome: the arms that agree together, each that does not alone. */
-	const char *same[TEXT_MAX_ARM_NAMES];
-	int n_same = 0;
-	const char *against = "";
+	passed_checks(t, cell);
 	json_array_foreach(json_object_get(cell, "checks"), i, x)
 	{
-		if (strcmp(text_get(x, "check"), "identity") == 0 && !text_finding_is_bad(x) &&
-		    n_same < TEXT_MAX_ARM_NAMES) {
-			same[n_same++] = text_get(x, "arm");
-			against = text_get(x, "against");
-		}
-	}
-	if (n_same) {
-		fprintf(out, "   identity ");
-		text_arm_list(out, same, n_same);
-		fprintf(out, " BIT-IDENTICAL to %s\n", *against ? against : "shipped");
-	}
-	json_array_foreach(json_object_get(cell, "checks"), i, x)
-	{
-		const char *check = text_get(x, "check");
-		if (strcmp(check, "identity") == 0 && !text_finding_is_bad(x))
+		if (!text_finding_is_bad(x))
 			continue;
 		char upper_status[24];
 		text_upper(text_get(x, "status"), upper_status);
-		text_field(out, t->o.width, check, "%s%s%s%s%s", text_get(x, "arm"), *text_get(x, "arm") ? ": " : "",
-			   text_finding_is_bad(x) ? upper_status : text_get(x, "status"),
-			   *text_get(x, "text") ? ", " : "", text_get(x, "text"));
+		text_field(out, t->o.width, text_get(x, "check"), "%s%s%s%s%s", text_get(x, "arm"),
+			   *text_get(x, "arm") ? ": " : "", upper_status, *text_get(x, "text") ? ", " : "",
+			   text_get(x, "text"));
 	}
 	char *line = NULL;
 	size_t n = 0;
