@@ -9,6 +9,7 @@
 
 #include "fill.h"
 #include "fill_gen.h"
+#include "grammar.h"
 #include "registry.h"
 
 static json_t *expected(void)
@@ -813,6 +814,11 @@ START_TEST(kinds_have_names)
 	for (int k = FILL_DEFAULT; k <= FILL_SEED_LCG32_MID; k++)
 		ck_assert_int_eq(fill_kind_of(fill_kind_name((enum fill_kind)k)), k);
 	ck_assert_int_eq(fill_kind_of("unifrom"), -1);
+	/* the grammar has them in the same order */
+	for (int k = 0; grammar_fills[k]; k++)
+		ck_assert_str_eq(grammar_fills[k], fill_kind_name((enum fill_kind)k));
+	for (int t = 0; grammar_dtypes[t]; t++)
+		ck_assert_int_eq(registry_dtype(grammar_dtypes[t]), t);
 }
 END_TEST
 
