@@ -166,7 +166,7 @@ static bool first_of_core(int cpu, const cpu_set_t *mask)
 }
 
 /* Where the OpenMP runtime pins its threads, this one sits on its own place and its mask tells nothing: the places do. */
-static bool read_places(struct host_cpu *c, cpu_set_t *mask)
+static int read_places(struct host_cpu *c, cpu_set_t *mask)
 {
 	int n = omp_get_proc_bind() == omp_proc_bind_false ? 0 : omp_get_num_places();
 	for (int i = 0; i < n; i++) {
@@ -180,7 +180,7 @@ static bool read_places(struct host_cpu *c, cpu_set_t *mask)
 		if (i < HOST_MAX_CPUS)
 			c->team[i] = ids[0];
 	}
-	return n > 0;
+	return n;
 }
 
 bool host_cpu_read(struct host_cpu *c, int threads, struct err *err)
@@ -191,7 +191,8 @@ bool host_cpu_read(struct host_cpu *c, int threads, struct err *err)
 
 	cpu_set_t mask;
 	CPU_ZERO(&mask);
-	const bool by_places = read_places(c, &mask);
+	const int n_places = read_places(c, &mask);
+	const bool by_places = c->placed = n_places > 0;
 	if (!by_places && sched_getaffinity(0, sizeof mask, &mask) != 0)
 		for (long i = 0, n = sysconf(_SC_NPROCESSORS_ONLN); i < n && i < HOST_MAX_CPUS; i++)
 			CPU_SET((size_t)i, &mask);
@@ -218,12 +219,18 @@ bool host_cpu_read(struct host_cpu *c, int threads, struct err *err)
 	int usable = c->n_cores;
 	if (c->quota_cpus > 0 && c->quota_cpus < usable)
 		usable = (int)c->quota_cpus;
-	c->threads = threads ? threads : usable > 1 ? usable - 1 : 1;
+	/* Who placed the threads has left a core free already, or did not want to; OMP_NUM_THREADS says how many they are. */
+	const char *placed_threads = by_places ? getenv("OMP_NUM_THREADS") : NULL;
+	if (!threads && placed_threads)
+		threads = (int)strtol(placed_threads, NULL, 10);
+	if (threads < 1 || threads > n)
+		threads = usable > 1 ? usable - 1 : 1;
+	c->threads = threads;
 
 	/* The core that stays free is the first one: it is where interrupts and the system's own work tend to be. */
 	int skip = c->threads < c->n_cores ? 1 : 0;
-	for (int i = 0; i < c->threads && !by_places; i++)
-		c->team[i] = order[i + skip];
+	for (int i = n_places; i < c->threads; i++)
+		c->team[i] = order[by_places ? i : i + skip];
 	c->llc_bytes = read_llc(c->team[0]);
 	long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
 	c->memory_bytes = pages > 0 && page > 0 ? (int64_t)pages * page : 0;
@@ -308,9 +315,11 @@ json_t *host_cpu_json(const struct host_cpu *c)
 	json_t *cpus = json_array();
 	for (int i = 0; i < c->threads; i++)
 		json_array_append_new(cpus, json_integer(c->team[i]));
-	json_t *o = json_pack("{s:o, s:i, s:i}", "cpus", cpus, "cpus_allowed", c->n_allowed, "cores", c->n_cores);
+	json_t *o = json_pack("{s:o}", "cpus", cpus);
 	if (!o)
 		return NULL;
+	json_object_set_new(o, "cpus_allowed", c->placed ? json_null() : json_integer(c->n_allowed));
+	json_object_set_new(o, "cores", c->placed ? json_null() : json_integer(c->n_cores));
 	char line[128], path[128];
 	snprintf(path, sizeof path, CPU_DIR "/cpu%d/cpufreq/scaling_governor", c->team[0]);
 	json_object_set_new(o, "governor", read_line(path, line, sizeof line) ? json_string(line) : json_null());

@@ -17,6 +17,7 @@ struct host_cpu {
 	char uuid[80]; /* "CPU-" and 32 hex digits: of the machine id (or host name) and the model */
 	int n_allowed; /* CPUs of the affinity mask */
 	int n_cores; /* physical cores among them */
+	bool placed; /* the OpenMP runtime places the threads: the CPUs counted are its places, not all that are allowed */
 	double quota_cpus; /* CPU time limit of the control group in CPUs; 0: none */
 	int threads; /* of the team */
 	int team[HOST_MAX_CPUS]; /* CPU number of each thread of the team */
@@ -24,7 +25,7 @@ struct host_cpu {
 };
 
 /* threads 0: cores - 1, at least 1 (the core that is left is for the supervisor and the system). One CPU a core is used first,
- * hyper-threads after them. False with *err: more threads than CPUs allowed. */
+ * hyper-threads after them. Where the OpenMP runtime places the threads, its places count, and OMP_NUM_THREADS for 0. False with *err: more threads than CPUs allowed. */
 bool host_cpu_read(struct host_cpu *c, int threads, struct err *err);
 /* Model name, or "unknown CPU". */
 void host_cpu_model(char *out, size_t cap);
