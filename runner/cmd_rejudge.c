@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cmd.h"
 #include "record.h"
@@ -55,7 +56,7 @@ static bool pick_cells(struct lines *l, const char *path, struct err *err)
 			ok = err_set(err, "%s:%zu: a cell without an id", path, i + 1);
 		else if (before && (size_t)json_integer_value(before) >= resumed_at)
 			ok = err_set(err, "%s:%zu: the id %s stands in line %lld already", path, i + 1, id,
-			             (long long)json_integer_value(before) + 1);
+				     (long long)json_integer_value(before) + 1);
 		else
 			json_object_set_new(seen, id, json_integer((json_int_t)i));
 	}
@@ -93,7 +94,10 @@ static bool lines_read(const char *path, struct lines *l, struct err *err)
 			}
 			l->line[l->n++] = j;
 			break;
-		case VERDICT_TORN: l->torn = true; more = false; break;
+		case VERDICT_TORN:
+			l->torn = true;
+			more = false;
+			break;
 		case VERDICT_END: more = false; break;
 		case VERDICT_BAD: ok = more = false; break;
 		}
@@ -111,11 +115,13 @@ static bool number_of(const char *text, const char *what, double *out, struct er
 	char *end;
 	errno = 0;
 	*out = strtod(text, &end);
-	if (end == text || errno || !isfinite(*out))
-		return err_set(err, "--set %s=%s: a number is wanted, as in %s", what, text,
-		               strcmp(what, "floor") == 0 ? "floor=500ns" : "margin=3%");
+	/* strtod also reads hexadecimal, nan and inf, which no suite may have. */
+	if (end == text || errno || !isfinite(*out) || strspn(text, "+-.0123456789eE") < (size_t)(end - text))
+		return err_set(err, "--set %s=%s: a plain number is wanted", what, text);
 	if (strcmp(end, "%") == 0)
 		*out /= 100;
+	else if (strcmp(what, "margin") == 0 || strcmp(what, "warn") == 0)
+		return err_set(err, "--set %s=%s: a percentage is wanted, as in %s=3%%", what, text, what);
 	else if (end[0])
 		return err_set(err, "--set %s=%s: '%s' after the number is not understood", what, text, end);
 	return true;
@@ -191,8 +197,9 @@ static bool set_all(struct lines *l, const char *text, struct err *err)
 		if (!number_of(value, key, &x, err))
 			return false;
 		if (strcmp(key, "alpha") == 0 && !stats_alpha_known(x))
-			return err_set(err, "--set alpha=%s: the looks are tabled for 0.05, 0.025, 0.01, 0.005 and 0.001",
-			               value);
+			return err_set(err,
+				       "--set alpha=%s: the looks are tabled for 0.05, 0.025, 0.01, 0.005 and 0.001",
+				       value);
 		if (x < 0)
 			return err_set(err, "--set tau=%s: tau is at least 0", value);
 		j = json_real(x);
@@ -201,13 +208,15 @@ static bool set_all(struct lines *l, const char *text, struct err *err)
 			return false;
 		bool least = strcmp(key, "rounds") == 0 ? x >= 0 : x >= 1; /* rounds=0: the adaptive looks */
 		if (x != floor(x) || !least || x > STATS_MAX_ROUNDS || strchr(value, '%'))
-			return err_set(err, "--set %s=%s: a whole number up to %d is wanted", key, value, STATS_MAX_ROUNDS);
+			return err_set(err, "--set %s=%s: a whole number up to %d is wanted", key, value,
+				       STATS_MAX_ROUNDS);
 		j = json_integer((json_int_t)x);
 	} else {
 		return err_set(err,
-		               "--set %s: not a setting of the judge; these are: margin, warn, floor, estimator, alpha, "
-		               "rounds, min_rounds, max_rounds, confirm, tau",
-		               name);
+			       "--set %s: not a setting of the judge; these are: margin, warn, floor, estimator, "
+			       "alpha, "
+			       "rounds, min_rounds, max_rounds, confirm, tau",
+			       name);
 	}
 	for (size_t i = 0; i < l->n_cells; i++) {
 		json_t *to = in_judge ? json_object_get(l->cell[i], "judge") : l->cell[i];
@@ -289,7 +298,8 @@ static json_t *command_line(int argc, char **argv)
 
 enum { MAX_SET = 32 };
 
-static int rejudge(const char *path, const char *out, enum verdict_open how, char *const *set, int n_set, json_t *command)
+static int rejudge(const char *path, const char *out, enum verdict_open how, char *const *set, int n_set,
+		   json_t *command)
 {
 	struct lines l = {0};
 	struct err err = {{0}};
@@ -320,6 +330,11 @@ static int rejudge(const char *path, const char *out, enum verdict_open how, cha
 	if (n_set > 0)
 		json_object_set(header, "command", command);
 
+	if (how == VERDICT_NEW && strcmp(out, "-") != 0 && access(out, F_OK) == 0) {
+		err_set(&err, "%s exists: --force replaces it, -o names another file", out);
+		say(&err);
+		goto done;
+	}
 	w = verdict_create(out, how, &err);
 	if (!w) {
 		say(&err);
@@ -360,9 +375,9 @@ done:
 static int run(int argc, char **argv)
 {
 	static const struct option options[] = {{"set", required_argument, NULL, 's'},
-	                                        {"output", required_argument, NULL, 'o'},
-	                                        {"force", no_argument, NULL, 'f'},
-	                                        {NULL, 0, NULL, 0}};
+						{"output", required_argument, NULL, 'o'},
+						{"force", no_argument, NULL, 'f'},
+						{NULL, 0, NULL, 0}};
 	char *set[MAX_SET];
 	int n_set = 0, o;
 	const char *out = NULL;
@@ -382,8 +397,9 @@ static int run(int argc, char **argv)
 			goto done;
 	}
 	if (argc - optind != 1 || !out) {
-		fprintf(stderr, "assay rejudge: one FILE and -o OUT are wanted, as in: assay rejudge run.jsonl --set margin=3%% -o "
-		                "again.jsonl\n");
+		fprintf(stderr, "assay rejudge: one FILE and -o OUT are wanted, as in: assay rejudge run.jsonl --set "
+				"margin=3%% -o "
+				"again.jsonl\n");
 		goto done;
 	}
 	status = rejudge(argv[optind], out, how, set, n_set, command);
@@ -409,7 +425,8 @@ const struct cmd cmd_rejudge = {
 		"                        tau=0.2%         what processes differ by\n"
 		"  --force             OUT may exist\n"
 		"\n"
-		"Nothing is run. With nothing set, OUT equals FILE byte for byte. A suspect that the run did not suspect is\n"
+		"Nothing is run. With nothing set, OUT equals FILE byte for byte. A suspect that the run did not "
+		"suspect is\n"
 		"inconclusive(unconfirmed): no second process has looked at it. The exit status is that of a run.\n",
 	.run = run,
 };

@@ -129,8 +129,7 @@ static void decide(const struct kept *k, int n, int cut, const struct judge_rule
 	out->warned = false;
 	if (out->iv.hi <= out->ln_margin) {
 		out->verdict = TV_PASS;
-		out->warned = rule->warn >= 0 &&
-		              out->iv.lo > judge_ln_margin(rule->warn, rule->floor_ns, t_shipped);
+		out->warned = rule->warn >= 0 && out->iv.lo > judge_ln_margin(rule->warn, rule->floor_ns, t_shipped);
 	} else if (out->iv.lo > out->ln_margin) {
 		out->verdict = TV_SUSPECT;
 	} else {
@@ -209,7 +208,7 @@ void judge_seed(const struct judge_pair *p, const struct judge_rule *rule, struc
 		out->verdict = at <= out->ln_margin ? TV_PASS : TV_REGRESSION;
 		out->reason = TR_NONE;
 		out->warned = out->verdict == TV_PASS && rule->warn >= 0 &&
-		              at > judge_ln_margin(rule->warn, rule->floor_ns, t_shipped);
+			      at > judge_ln_margin(rule->warn, rule->floor_ns, t_shipped);
 	}
 }
 

@@ -126,8 +126,7 @@ static json_t *waiver_json(const struct cell *c)
 
 static json_t *judge_json(const struct timing *t)
 {
-	static const char *const estimators[] = {
-		[EST_PAIRED] = "paired", [EST_MEAN] = "mean", [EST_MEDIAN] = "median"};
+	static const char *const estimators[] = {[EST_PAIRED] = "paired", [EST_MEAN] = "mean", [EST_MEDIAN] = "median"};
 	json_t *o = json_object();
 	json_object_set_new(o, "estimator", json_string(estimators[t->estimator]));
 	json_object_set_new(o, "alpha", record_real(t->alpha));
@@ -155,7 +154,7 @@ static json_t *ratio_json(const struct checks *k)
 		json_array_append_new(may, json_string(r->may_differ[i]));
 	json_object_set_new(o, "may_differ", may);
 	json_object_set_new(o, "equal_issue_interval",
-	                    r->equal_issue_interval >= 0 ? record_real(r->equal_issue_interval) : json_null());
+			    r->equal_issue_interval >= 0 ? record_real(r->equal_issue_interval) : json_null());
 	json_object_set_new(o, "bar_at_least", r->has_bar ? record_real(r->bar_at_least) : json_null());
 	return o;
 }
@@ -242,11 +241,11 @@ static json_t *finding_json(const char *check, const char *arm, const char *stat
 json_t *record_cell_begin(const struct cell *c)
 {
 	static const char *const roles[] = {[ROLE_SHIPPED] = "shipped",
-	                                    [ROLE_CANDIDATE] = "candidate",
-	                                    [ROLE_HEADROOM] = "headroom",
-	                                    [ROLE_NULL] = "null"};
-	static const char *const selections[] = {
-		[SELECT_NONE] = "none", [SELECT_ARM] = "arm", [SELECT_NOT_TIMED] = "not_timed"};
+					    [ROLE_CANDIDATE] = "candidate",
+					    [ROLE_HEADROOM] = "headroom",
+					    [ROLE_NULL] = "null"};
+	static const char *const selections[] =
+		{[SELECT_NONE] = "none", [SELECT_ARM] = "arm", [SELECT_NOT_TIMED] = "not_timed"};
 	json_t *o = json_object();
 	json_object_set_new(o, "kind", json_string("cell"));
 	json_object_set_new(o, "id", json_string(c->id));
@@ -313,7 +312,8 @@ static void merge_arm(json_t *arms, json_t *fact)
 		return;
 	json_t *mine = NULL, *a;
 	size_t i;
-	json_array_foreach(arms, i, a) if (record_text(a, "name") && strcmp(record_text(a, "name"), name) == 0) mine = a;
+	json_array_foreach(arms, i, a) if (record_text(a, "name") && strcmp(record_text(a, "name"), name) == 0) mine =
+		a;
 	if (!mine) {
 		const char *role = record_text(fact, "role");
 		mine = arm_json(name, role ? role : strcmp(name, "null") == 0 ? "null" : "candidate", NULL);
@@ -327,8 +327,8 @@ static void merge_arm(json_t *arms, json_t *fact)
 
 void record_merge_facts(json_t *cell, json_t *facts)
 {
-	static const char *const keys[] = {"checks",  "data_audit",   "work",    "notes",  "measure",
-	                                   "device_state", "confirm", "repeats", "attempt"};
+	static const char *const keys[] = {"checks",       "data_audit", "work",    "notes",  "measure",
+					   "device_state", "confirm",    "repeats", "attempt"};
 	if (!json_is_object(facts))
 		return;
 	take_known(cell, facts, keys, sizeof keys / sizeof keys[0]);
@@ -374,8 +374,8 @@ int record_exit(const struct run_counts *c, bool strict, bool require_run)
 	int64_t total = 0;
 	for (int s = 0; s < ST_N; s++)
 		total += c->by_status[s];
-	if (c->by_status[ST_WRONG] || c->by_status[ST_MISMATCH] || c->by_status[ST_REGRESSION] || c->by_status[ST_XPASS] ||
-	    c->bars_missed)
+	if (c->by_status[ST_WRONG] || c->by_status[ST_MISMATCH] || c->by_status[ST_REGRESSION] ||
+	    c->by_status[ST_XPASS] || c->bars_missed)
 		return EXIT_FAIL;
 	if (c->by_status[ST_ERROR] || c->by_status[ST_TIMEOUT] || c->by_status[ST_INVALID] ||
 	    c->by_status[ST_INVALID_DATA] || c->aggregates_invalid)

@@ -8,13 +8,13 @@
 #include "record_parts.h"
 
 struct group {
-	const json_t *first;  /* a cell of it: names and the check as asked for */
+	const json_t *first; /* a cell of it: names and the check as asked for */
 	json_t *name, *family; /* texts: with and without the distribution */
 	struct judge_ratio_cell *cell;
 	int n, planned, slower;
 	int null_arms, biased;
 	int n_weighted_planned;
-	char *invalid;        /* what a control said, NULL: nothing */
+	char *invalid; /* what a control said, NULL: nothing */
 	struct judge_aggregate geomean, weighted;
 };
 
@@ -22,9 +22,9 @@ static json_t *group_name(const json_t *cell, bool with_data)
 {
 	const char *c = record_text(cell, "case"), *k = record_text(cell, "kernel"), *d = record_text(cell, "data");
 	char *point = json_dumps(json_object_get(cell, "point"), JSON_COMPACT);
-	json_t *j = json_sprintf("%s/%s%s%s%s%s", c ? c : "", k ? k : "", with_data ? "/" : "",
-	                         with_data && d ? d : "", point && strcmp(point, "{}") != 0 ? "/" : "",
-	                         point && strcmp(point, "{}") != 0 ? point : "");
+	json_t *j = json_sprintf("%s/%s%s%s%s%s", c ? c : "", k ? k : "", with_data ? "/" : "", with_data && d ? d : "",
+				 point && strcmp(point, "{}") != 0 ? "/" : "",
+				 point && strcmp(point, "{}") != 0 ? point : "");
 	free(point);
 	return j;
 }
@@ -134,7 +134,8 @@ static json_t *group_json(const struct group *all, int n, const struct group *g)
 {
 	const json_t *check = json_object_get(g->first, "ratio_check");
 	bool geomean = record_true(check, "geomean"), weighted = record_true(check, "weighted");
-	double tolerance = record_number(check, "agree_tolerance", NAN), bar = record_number(check, "bar_at_least", NAN);
+	double tolerance = record_number(check, "agree_tolerance", NAN),
+	       bar = record_number(check, "bar_at_least", NAN);
 	bool agrees = true;
 	json_t *o = json_object();
 	json_object_set_new(o, "kind", json_string("aggregate"));
@@ -147,7 +148,8 @@ static json_t *group_json(const struct group *all, int n, const struct group *g)
 	json_object_set_new(o, "of", copy(check, "of"));
 	json_object_set_new(o, "over", copy(check, "over"));
 	json_object_set_new(o, "geomean", geomean ? aggregate_json(&g->geomean, g->planned) : json_null());
-	json_object_set_new(o, "weighted", weighted ? aggregate_json(&g->weighted, g->n_weighted_planned) : json_null());
+	json_object_set_new(o, "weighted",
+			    weighted ? aggregate_json(&g->weighted, g->n_weighted_planned) : json_null());
 	json_object_set_new(o, "slower", json_integer(g->slower));
 	json_object_set_new(o, "agree", isfinite(tolerance) ? agree_json(all, n, g, tolerance, &agrees) : json_null());
 

@@ -72,7 +72,8 @@ static bool suspect_open(const json_t *cell, const struct record_env *env, struc
 	int k = 0;
 	for (size_t r = 0; r < n; r++) {
 		const json_t *x = json_array_get(arm, r), *y = json_array_get(shipped, r);
-		if (!json_is_number(x) || !json_is_number(y) || !(json_number_value(x) > 0) || !(json_number_value(y) > 0))
+		if (!json_is_number(x) || !json_is_number(y) || !(json_number_value(x) > 0) ||
+		    !(json_number_value(y) > 0))
 			continue;
 		t[k] = json_number_value(y);
 		(*d)[k++] = log(json_number_value(x)) - log(json_number_value(y));
@@ -107,7 +108,8 @@ static void confirm_suspects(json_t **cells, size_t n, const struct record_env *
 		json_t *c = json_object_get(cells[i], "confirm");
 		if (!json_is_object(c))
 			continue;
-		bool suspect = judge_verdict_of(record_text(json_object_get(cells[i], "timing"), "verdict")) == TV_SUSPECT;
+		bool suspect =
+			judge_verdict_of(record_text(json_object_get(cells[i], "timing"), "verdict")) == TV_SUSPECT;
 		json_object_set_new(c, "confirmed", json_null());
 		if (!suspect) {
 			json_object_set_new(c, "p", json_null());

@@ -6,13 +6,13 @@
 
 struct arm_view {
 	const char *name, *role;
-	json_t *arm;      /* the arm's object in the record; borrowed */
+	json_t *arm; /* the arm's object in the record; borrowed */
 	bool unsupported;
-	double *t;        /* n_rounds samples, NAN where dropped; NULL where the arm has none at all */
+	double *t; /* n_rounds samples, NAN where dropped; NULL where the arm has none at all */
 };
 
 struct cell_view {
-	json_t *cell;     /* borrowed */
+	json_t *cell; /* borrowed */
 	struct arm_view *arm;
 	int n_arms, n_rounds;
 	const struct arm_view *shipped, *selected, *null; /* NULL: not in the record */

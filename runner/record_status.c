@@ -68,7 +68,7 @@ static char *finding_text(const json_t *f)
 	if (check && strcmp(check, "plan") == 0 && text)
 		return text_of("%s", text);
 	return text_of("%s%s%s%s%s", check ? check : "", arm ? " " : "", arm ? arm : "", text ? ": " : "",
-	               text ? text : "");
+		       text ? text : "");
 }
 
 /* ---- timing --------------------------------------------------------------------------------------------------------- */
@@ -94,13 +94,15 @@ static const char *const reason_words[TR_N] = {
 static char *numbers_text(const json_t *cell, const json_t *t)
 {
 	const char *arm = record_text(cell, "selected");
-	double ratio = record_number(t, "ratio", NAN), lo = record_number(t, "lo", NAN), hi = record_number(t, "hi", NAN);
+	double ratio = record_number(t, "ratio", NAN), lo = record_number(t, "lo", NAN),
+	       hi = record_number(t, "hi", NAN);
 	double m = exp(record_number(t, "ln_margin", NAN));
 	int n = (int)record_number(t, "n", 0);
 	if (!arm || !isfinite(ratio))
 		return NULL;
 	if (isfinite(lo) && isfinite(hi))
-		return text_of("%s is %.3f [%.3f, %.3f] of shipped, margin %.4g, n=%d", arm, ratio, exp(lo), exp(hi), m, n);
+		return text_of("%s is %.3f [%.3f, %.3f] of shipped, margin %.4g, n=%d", arm, ratio, exp(lo), exp(hi), m,
+			       n);
 	return text_of("%s is %.3f of shipped, no interval yet, margin %.4g, n=%d", arm, ratio, m, n);
 }
 
@@ -110,7 +112,7 @@ char *record_timing_text(const json_t *cell, struct timing_outcome t)
 	if (t.reason == TR_NOT_TIMED) {
 		const char *row = record_text(cell, "selected_row"), *arm = record_text(cell, "selected");
 		return text_of("the table serves %s, which is not timed here%s%s%s", arm ? arm : "an unnamed arm",
-		               row ? " (" : "", row ? row : "", row ? ")" : "");
+			       row ? " (" : "", row ? row : "", row ? ")" : "");
 	}
 	char *numbers = numbers_text(cell, timing), *text = NULL;
 	double more = record_number(timing, "rounds_more", -1);
@@ -118,8 +120,8 @@ char *record_timing_text(const json_t *cell, struct timing_outcome t)
 	case TV_INCONCLUSIVE:
 	case TV_INVALID:
 		text = text_of("%s: %s%s%s", judge_reason_name(t.reason),
-		               reason_words[t.reason] ? reason_words[t.reason] : "undecided", numbers ? "; " : "",
-		               numbers ? numbers : "");
+			       reason_words[t.reason] ? reason_words[t.reason] : "undecided", numbers ? "; " : "",
+			       numbers ? numbers : "");
 		if (text && more > 0) {
 			char *priced = text_of("%s; %.0f more rounds would probably settle it", text, more);
 			if (priced) {
@@ -130,9 +132,9 @@ char *record_timing_text(const json_t *cell, struct timing_outcome t)
 		break;
 	case TV_REGRESSION:
 		text = text_of("%s%s", numbers ? numbers : "slower than the margin allows",
-		               json_is_true(json_object_get(json_object_get(cell, "confirm"), "confirmed"))
-		                       ? ", second process agrees"
-		                       : "");
+			       json_is_true(json_object_get(json_object_get(cell, "confirm"), "confirmed"))
+				       ? ", second process agrees"
+				       : "");
 		break;
 	case TV_SUSPECT: text = text_of("suspect: %s", numbers ? numbers : ""); break;
 	case TV_PASS:
@@ -177,7 +179,7 @@ static char *with_prefix(char *prefix, char *text)
 }
 
 static void apply_waiver(const json_t *cell, const struct record_env *env, bool timing_silent, enum cell_status *s,
-                         char **reason)
+			 char **reason)
 {
 	const json_t *w = json_object_get(cell, "waiver");
 	const char *id = record_text(w, "id"), *expect = record_text(w, "expect");
@@ -218,7 +220,7 @@ enum cell_status record_judge_status(json_t *cell, const struct record_env *env,
 
 	/* Every check leaves a finding and every timing a measure: a record with neither is of a cell that never answered. */
 	bool silent = json_array_size(json_object_get(cell, "checks")) == 0 &&
-	              !json_is_object(json_object_get(cell, "measure"));
+		      !json_is_object(json_object_get(cell, "measure"));
 
 	char *reason = NULL;
 	s = ST_PASS;
@@ -236,7 +238,8 @@ enum cell_status record_judge_status(json_t *cell, const struct record_env *env,
 		reason = record_timing_text(cell, t);
 	} else if (timed != ST_PASS) {
 		char *text = record_timing_text(cell, t);
-		reason = with_prefix(text_of("timing is a diagnostic on this rig, %s", judge_verdict_name(t.verdict)), text);
+		reason = with_prefix(text_of("timing is a diagnostic on this rig, %s", judge_verdict_name(t.verdict)),
+				     text);
 	} else {
 		reason = record_timing_text(cell, t);
 	}

@@ -107,7 +107,7 @@ static struct judge_pair pair_of(const struct cell_view *v, const struct arm_vie
 }
 
 static void judge_null_and_tail(const struct cell_view *v, const struct arm_view *a, const struct arm_view *b,
-                                double ln_margin, double tau, struct verdict *out)
+				double ln_margin, double tau, struct verdict *out)
 {
 	if (has_rounds(v, v->null) && has_rounds(v, v->shipped)) {
 		struct judge_pair p = pair_of(v, v->null, v->shipped);
@@ -125,7 +125,7 @@ static void judge_null_and_tail(const struct cell_view *v, const struct arm_view
 
 /* A timing failure becomes what the null arm, the second process and the run allow. */
 static void settle_failure(const struct cell_view *v, const struct judge_rule *rule, const struct record_env *env,
-                           bool more_to_come, struct verdict *out)
+			   bool more_to_come, struct verdict *out)
 {
 	const json_t *confirm = json_object_get(v->cell, "confirm");
 	const json_t *confirmed = json_object_get(confirm, "confirmed");
@@ -153,7 +153,7 @@ static void settle_failure(const struct cell_view *v, const struct judge_rule *r
 }
 
 static void judge_selected(const struct cell_view *v, const struct judge_rule *rule, const struct record_env *env,
-                           bool more_to_come, struct verdict *out)
+			   bool more_to_come, struct verdict *out)
 {
 	const json_t *measure = json_object_get(v->cell, "measure");
 	bool trivial = v->selected == v->shipped;
@@ -284,7 +284,8 @@ static void advise(const struct cell_view *v, struct verdict *out)
 	for (int i = 0; i < v->n_arms && n < 64; i++) {
 		const struct arm_view *a = &v->arm[i];
 		bool selectable = strcmp(a->role, "candidate") == 0 || strcmp(a->role, "shipped") == 0;
-		if (a == served || !selectable || !has_rounds(v, a) || !arm_is_right(v->cell, a->name) || implausible(v, a))
+		if (a == served || !selectable || !has_rounds(v, a) || !arm_is_right(v->cell, a->name) ||
+		    implausible(v, a))
 			continue;
 		double d[STATS_MAX_ROUNDS];
 		int k = 0;
@@ -313,8 +314,7 @@ static void advise(const struct cell_view *v, struct verdict *out)
 
 static void put_timing(const struct cell_view *v, const struct judge_rule *rule, struct verdict *out)
 {
-	static const char *const estimators[] = {
-		[EST_PAIRED] = "paired", [EST_MEAN] = "mean", [EST_MEDIAN] = "median"};
+	static const char *const estimators[] = {[EST_PAIRED] = "paired", [EST_MEAN] = "mean", [EST_MEDIAN] = "median"};
 	const struct judge_result *r = &out->r;
 	const struct interval *iv = &r->iv;
 	bool x = out->numbers && iv->n > 0;
@@ -384,8 +384,9 @@ struct timing_outcome record_judge_timing(json_t *cell, const struct record_env 
 	size_t i;
 	json_t *f;
 	bool skipped = v.shipped && v.shipped->unsupported;
-	json_array_foreach(json_object_get(cell, "checks"), i, f) if (record_text(f, "check") && record_text(f, "status"))
-		skipped |= strcmp(record_text(f, "check"), "plan") == 0 && strcmp(record_text(f, "status"), "skip") == 0;
+	json_array_foreach(json_object_get(cell, "checks"), i,
+			   f) if (record_text(f, "check") && record_text(f, "status")) skipped |=
+		strcmp(record_text(f, "check"), "plan") == 0 && strcmp(record_text(f, "status"), "skip") == 0;
 	if (!skipped && (asked || ratio)) {
 		if (asked && (not_timed || !v.selected || v.selected->unsupported))
 			out.is = (struct timing_outcome){TV_REGRESSION, TR_NOT_TIMED};
@@ -395,9 +396,11 @@ struct timing_outcome record_judge_timing(json_t *cell, const struct record_env 
 			judge_ratio(&v, &rule, &out);
 		if (asked)
 			advise(&v, &out);
-		double floor_ns = record_number(json_object_get(cell, "measure"), "floor_ns", 0), t = median_of(&v, v.shipped);
+		double floor_ns = record_number(json_object_get(cell, "measure"), "floor_ns", 0),
+		       t = median_of(&v, v.shipped);
 		if (floor_ns > 0 && t <= 2 * floor_ns)
-			note(&out, "%s is within 2 launch floors of %.0f ns: ratios are understated", v.shipped->name, floor_ns);
+			note(&out, "%s is within 2 launch floors of %.0f ns: ratios are understated", v.shipped->name,
+			     floor_ns);
 		put_timing(&v, &rule, &out);
 	}
 	json_decref(out.of_over);

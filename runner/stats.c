@@ -131,7 +131,7 @@ double stats_lag1(const double *d, int n)
 struct rows {
 	const double *x;
 	int n;
-	int lo[STATS_MAX_ROUNDS], hi[STATS_MAX_ROUNDS];     /* candidates of row i: lo[i] <= j < hi[i] */
+	int lo[STATS_MAX_ROUNDS], hi[STATS_MAX_ROUNDS]; /* candidates of row i: lo[i] <= j < hi[i] */
 	int less[STATS_MAX_ROUNDS], upto[STATS_MAX_ROUNDS]; /* first j with a value >= pivot, and > pivot */
 };
 
@@ -230,10 +230,8 @@ static const double alphas[STATS_N_ALPHAS] = {0.05, 0.025, 0.01, 0.005, 0.001};
 
 /* The joint law over all looks, by the simulation that docs/method.md describes. */
 static const int look_cuts[STATS_N_ALPHAS][10] = {
-	{1, 4, 9, 24, 44, 71, 145, 245, 369, 713},
-	{0, 2, 6, 20, 37, 61, 131, 223, 340, 668},
-	{-1, 1, 4, 15, 30, 51, 114, 199, 309, 618},
-	{-1, 0, 2, 12, 25, 43, 102, 183, 287, 584},
+	{1, 4, 9, 24, 44, 71, 145, 245, 369, 713},  {0, 2, 6, 20, 37, 61, 131, 223, 340, 668},
+	{-1, 1, 4, 15, 30, 51, 114, 199, 309, 618}, {-1, 0, 2, 12, 25, 43, 102, 183, 287, 584},
 	{-1, -1, 0, 6, 16, 31, 81, 152, 245, 518},
 };
 

@@ -53,13 +53,20 @@ static void near(double got, double want, double tol)
 
 static struct judge_rule rule_of(double fail)
 {
-	return (struct judge_rule){.estimator = EST_PAIRED, .fail = fail, .warn = -1, .alpha = 0.025, .min_rounds = 8,
-	                           .max_rounds = 64, .confirm = CONFIRM_FRESH, .tau = 0.0025};
+	return (struct judge_rule){.estimator = EST_PAIRED,
+				   .fail = fail,
+				   .warn = -1,
+				   .alpha = 0.025,
+				   .min_rounds = 8,
+				   .max_rounds = 64,
+				   .confirm = CONFIRM_FRESH,
+				   .tau = 0.0025};
 }
 
 static enum timing_verdict verdict_of(const char *name)
 {
-	return strcmp(name, "regression") == 0 ? TV_SUSPECT : judge_verdict_of(name); /* the vectors' word for a suspect */
+	return strcmp(name, "regression") == 0 ? TV_SUSPECT
+					       : judge_verdict_of(name); /* the vectors' word for a suspect */
 }
 
 /* Each look of the trace is what the executor would see after so many rounds; the last is the replay from the whole file. */
@@ -90,7 +97,8 @@ START_TEST(spec_vectors)
 			near(r.iv.r1, num(t, "r1"), 1e-12);
 			near(r.iv.g, num(t, "g"), 1e-12);
 			near(r.ratio_estimator, exp(num(t, "hl")), 1e-12);
-			ck_assert_msg(r.verdict == verdict_of(json_string_value(json_object_get(t, "verdict"))), "%s", name);
+			ck_assert_msg(r.verdict == verdict_of(json_string_value(json_object_get(t, "verdict"))), "%s",
+				      name);
 			ck_assert_msg(done == (k + 1 >= looks), "%s look %zu", name, k);
 			if (k + 1 < looks) { /* one round less is not yet this look */
 				p.n--;
@@ -265,6 +273,16 @@ START_TEST(warn_level)
 	fill(arm, ship, 64, 1.08);
 	judge_paired(&(struct judge_pair){arm, ship, 64}, &rule, &r, NULL);
 	ck_assert(r.verdict == TV_SUSPECT && !r.warned);
+	rule.warn = -1; /* no level, no note */
+	fill(arm, ship, 64, 1.04);
+	judge_paired(&(struct judge_pair){arm, ship, 64}, &rule, &r, NULL);
+	ck_assert(r.verdict == TV_PASS && !r.warned);
+	rule.estimator = EST_MEAN;
+	judge_seed(&(struct judge_pair){arm, ship, 64}, &rule, &r, NULL);
+	ck_assert(r.verdict == TV_PASS && !r.warned);
+	rule.warn = 0.03;
+	judge_seed(&(struct judge_pair){arm, ship, 64}, &rule, &r, NULL);
+	ck_assert(r.verdict == TV_PASS && r.warned);
 }
 END_TEST
 
@@ -396,6 +414,13 @@ START_TEST(tail)
 		free(arm);
 	}
 	ck_assert_uint_ge(i, 8);
+	/* A round that is slow for both says nothing of either. */
+	double a[20], b[20];
+	for (int k = 0; k < 20; k++)
+		a[k] = b[k] = k < 8 ? 200 : 100;
+	struct judge_tail both;
+	judge_tail(&(struct judge_pair){a, b, 20}, &both);
+	ck_assert(both.arm_only == 0 && both.shipped_only == 0 && !both.flagged && both.p == 1);
 }
 END_TEST
 
@@ -424,14 +449,18 @@ START_TEST(confirmation)
 		{
 			int n;
 			d[k] = list(x, "d", 1, &n);
-			s[k] = (struct judge_suspect){.d = d[k], .n = n, .ln_margin = num(x, "ln_margin"), .tau = num(v, "tau")};
+			s[k] = (struct judge_suspect){.d = d[k],
+						      .n = n,
+						      .ln_margin = num(x, "ln_margin"),
+						      .tau = num(v, "tau")};
 		}
 		judge_confirm(s, (int)k);
 		json_array_foreach(list_of, k, x)
 		{
 			near(s[k].p, num(x, "p"), 1e-12);
 			near(s[k].estimate, num(x, "estimate"), 1e-12);
-			ck_assert_msg(s[k].confirmed == json_is_true(json_object_get(x, "confirmed")), "tau %zu suspect %zu", i, k);
+			ck_assert_msg(s[k].confirmed == json_is_true(json_object_get(x, "confirmed")),
+				      "tau %zu suspect %zu", i, k);
 			free(d[k]);
 		}
 	}
@@ -470,8 +499,9 @@ START_TEST(aggregates)
 	json_array_foreach(json_object_get(more, "ratio"), i, v)
 	{
 		struct judge_ratio_cell c[8];
-		json_array_foreach(json_object_get(v, "cells"), k, x) c[k] = (struct judge_ratio_cell){
-			num(x, "estimate"), num(x, "se"), num(x, "weight"), num(x, "of_ns"), num(x, "over_ns")};
+		json_array_foreach(json_object_get(v, "cells"), k, x) c[k] =
+			(struct judge_ratio_cell){num(x, "estimate"), num(x, "se"), num(x, "weight"), num(x, "of_ns"),
+						  num(x, "over_ns")};
 		int n = (int)k;
 		struct judge_aggregate g, w;
 		judge_geomean(c, n, &g);

@@ -16,20 +16,33 @@ static struct cell cell_of(const char *selected)
 	struct cell c = {
 		.plan_index = 3,
 		.id = "s/gate/mla.absorb_q/glm5/normal/kv=2048,t_q=1",
-		.suite = "s", .case_id = "gate", .kernel_name = "mla.absorb_q", .geometry = "glm5", .data = "normal",
+		.suite = "s",
+		.case_id = "gate",
+		.kernel_name = "mla.absorb_q",
+		.geometry = "glm5",
+		.data = "normal",
 		.suite_path = "suites/my suite.yaml",
 		.axis = {{.name = "kv", .value = {true, 2048, 2048}}, {.name = "x", .value = {false, 0, 0.1}}},
 		.n_axes = 2,
-		.arm = {{.name = "shipped", .role = ROLE_SHIPPED}, {.name = "split=2", .role = ROLE_CANDIDATE},
-		        {.name = "split=4", .role = ROLE_CANDIDATE}, {.name = "other", .role = ROLE_HEADROOM}},
+		.arm = {{.name = "shipped", .role = ROLE_SHIPPED},
+			{.name = "split=2", .role = ROLE_CANDIDATE},
+			{.name = "split=4", .role = ROLE_CANDIDATE},
+			{.name = "other", .role = ROLE_HEADROOM}},
 		.n_arms = 4,
 		.seed = UINT64_MAX,
 		.weight = NAN,
-		.timing = {.estimator = EST_PAIRED, .min_rounds = 8, .max_rounds = 64, .alpha = 0.025, .confirm = CONFIRM_FRESH, .tau = -1},
+		.timing = {.estimator = EST_PAIRED,
+			   .min_rounds = 8,
+			   .max_rounds = 64,
+			   .alpha = 0.025,
+			   .confirm = CONFIRM_FRESH,
+			   .tau = -1},
 		.selection = selected ? SELECT_ARM : SELECT_NONE,
 		.selected = selected,
 		.selected_row = {"tables/h.yaml", 12, 1, 1},
-		.margin_fail = 0.05, .margin_warn = 0.03, .margin_floor_ns = 500,
+		.margin_fail = 0.05,
+		.margin_warn = 0.03,
+		.margin_floor_ns = 500,
 		.margin_mark = {"suites/my suite.yaml", 44, 1, 1},
 		.gate = true,
 	};
@@ -59,15 +72,17 @@ static json_t *samples(int n, double t, double ratio)
 static json_t *facts_of(int n, double s2, double s4, double null)
 {
 	state = 5;
-	return json_pack(
-		"{s:[{s:s, s:s, s:s, s:s}], s:{s:f, s:f, s:f}, s:[{s:s, s:o}, {s:s, s:o}, {s:s, s:o}, {s:s, s:o}, {s:s, s:s, s:o}], "
-		"s:{s:s, s:i, s:i, s:s, s:i, s:i, s:i, s:n, s:i, s:i, s:i, s:n}}",
-		"checks", "check", "identity", "arm", "split=2", "status", "pass", "text", "bits equal", "work", "bytes", 33.5e6,
-		"least_bytes", 33.5e6, "flop", 1e7, "arms", "name", "shipped", "samples_ns", samples(n, 20000, 1), "name", "split=2",
-		"samples_ns", samples(n, 20000, s2), "name", "split=4", "samples_ns", samples(n, 20000, s4), "name", "other", "samples_ns",
-		samples(n, 20000, 0.5), "name", "null", "role", "null", "samples_ns", samples(n, 20000, null), "measure", "clock",
-		"device", "scrub_bytes", 1000000, "batch", 1, "order", "random", "order_seed", 7, "rounds", n, "dropped", 0, "cut",
-		"floor_ns", 2700, "tick_ns", 32, "wall_ns", 1000, "threads");
+	return json_pack("{s:[{s:s, s:s, s:s, s:s}], s:{s:f, s:f, s:f}, s:[{s:s, s:o}, {s:s, s:o}, {s:s, s:o}, {s:s, "
+			 "s:o}, {s:s, s:s, s:o}], "
+			 "s:{s:s, s:i, s:i, s:s, s:i, s:i, s:i, s:n, s:i, s:i, s:i, s:n}}",
+			 "checks", "check", "identity", "arm", "split=2", "status", "pass", "text", "bits equal",
+			 "work", "bytes", 33.5e6, "least_bytes", 33.5e6, "flop", 1e7, "arms", "name", "shipped",
+			 "samples_ns", samples(n, 20000, 1), "name", "split=2", "samples_ns", samples(n, 20000, s2),
+			 "name", "split=4", "samples_ns", samples(n, 20000, s4), "name", "other", "samples_ns",
+			 samples(n, 20000, 0.5), "name", "null", "role", "null", "samples_ns", samples(n, 20000, null),
+			 "measure", "clock", "device", "scrub_bytes", 1000000, "batch", 1, "order", "random",
+			 "order_seed", 7, "rounds", n, "dropped", 0, "cut", "floor_ns", 2700, "tick_ns", 32, "wall_ns",
+			 1000, "threads");
 }
 
 static json_t *record_of(const char *selected, int n, double s2, double s4)
@@ -91,7 +106,8 @@ static const json_t *timing(const json_t *cell)
 }
 
 /* Judges to the end and checks status, timing verdict and reason; twice, and the second time says the same. */
-static void expect(json_t *cell, const struct record_env *env, enum cell_status st, const char *verdict, const char *reason)
+static void expect(json_t *cell, const struct record_env *env, enum cell_status st, const char *verdict,
+		   const char *reason)
 {
 	enum cell_status got = record_judge(cell, env, false);
 	char *once = json_dumps(cell, JSON_COMPACT);
@@ -124,17 +140,26 @@ static void same_keys(const json_t *o, const char *const *keys)
 
 START_TEST(keys_keep_their_order)
 {
-	static const char *const keys[] = {"kind", "id", "plan_index", "status", "reason", "suite", "case", "kernel", "geometry",
-		"data", "point", "params", "seed", "weight", "selection", "selected", "selected_row", "margin", "margin_warn",
-		"margin_floor_ns", "rule", "gating", "rig", "waiver", "judge", "ratio_check", "attempt", "rerun", "checks", "data_audit",
-		"work", "timing", "notes", "arms", "measure", "device_state", "confirm", "repeats", NULL};
-	static const char *const arm_keys[] = {"name", "role", "unsupported", "out_sha256", "form", "artifact", "summary",
-		"samples_ns", NULL};
-	static const char *const timing_keys[] = {"verdict", "reason", "gating", "ratio", "estimate", "lo", "hi", "n", "cut", "r1",
-		"widening", "ln_margin", "warned", "rounds_more", "estimator", "null", "noise", "tail", "advice", "shipped_ns",
-		"selected_ns", "of_over", "notes", NULL};
-	static const char *const summary_keys[] = {"n", "median_ns", "mean_ns", "min_ns", "q1_ns", "q3_ns", "ratio", "estimate", "lo",
-		"hi", "se", "gb_per_s", "tflop_per_s", "peak_fraction", NULL};
+	static const char *const keys[] = {"kind",         "id",          "plan_index",  "status",
+					   "reason",       "suite",       "case",        "kernel",
+					   "geometry",     "data",        "point",       "params",
+					   "seed",         "weight",      "selection",   "selected",
+					   "selected_row", "margin",      "margin_warn", "margin_floor_ns",
+					   "rule",         "gating",      "rig",         "waiver",
+					   "judge",        "ratio_check", "attempt",     "rerun",
+					   "checks",       "data_audit",  "work",        "timing",
+					   "notes",        "arms",        "measure",     "device_state",
+					   "confirm",      "repeats",     NULL};
+	static const char *const arm_keys[] = {"name",     "role",    "unsupported", "out_sha256", "form",
+					       "artifact", "summary", "samples_ns",  NULL};
+	static const char *const timing_keys[] = {"verdict",     "reason",    "gating", "ratio",       "estimate",
+						  "lo",          "hi",        "n",      "cut",         "r1",
+						  "widening",    "ln_margin", "warned", "rounds_more", "estimator",
+						  "null",        "noise",     "tail",   "advice",      "shipped_ns",
+						  "selected_ns", "of_over",   "notes",  NULL};
+	static const char *const summary_keys[] =
+		{"n",  "median_ns", "mean_ns", "min_ns",   "q1_ns",       "q3_ns",         "ratio", "estimate",
+		 "lo", "hi",        "se",      "gb_per_s", "tflop_per_s", "peak_fraction", NULL};
 	struct cell c = cell_of("split=4");
 	json_t *cell = record_cell_begin(&c);
 	same_keys(cell, keys);
@@ -169,7 +194,8 @@ START_TEST(values_of_the_plan)
 	ck_assert(json_is_null(json_object_get(cell, "weight")));
 	ck_assert(json_is_null(json_object_get(json_object_get(cell, "judge"), "tau")));
 	ck_assert_str_eq(text(cell, "rerun"),
-	                 "assay run 'suites/my suite.yaml' --filter 'case=gate,kernel=mla.absorb_q,geometry=glm5,data=normal,kv=2048,x=0.1'");
+			 "assay run 'suites/my suite.yaml' --filter "
+			 "'case=gate,kernel=mla.absorb_q,geometry=glm5,data=normal,kv=2048,x=0.1'");
 	json_decref(cell);
 	/* The margin comes back as it went in: the executor and a replay use one number. */
 	for (int i = 0; i <= 200; i++) {
@@ -182,8 +208,8 @@ END_TEST
 START_TEST(later_facts_win)
 {
 	json_t *cell = record_of("split=4", 8, 1, 1);
-	json_t *later = json_pack("{s:[{s:s, s:s}], s:[s], s:i, s:s}", "arms", "name", "split=4", "out_sha256", "ab", "notes", "a note",
-	                          "attempt", 2, "calibration", "not a field of a cell");
+	json_t *later = json_pack("{s:[{s:s, s:s}], s:[s], s:i, s:s}", "arms", "name", "split=4", "out_sha256", "ab",
+				  "notes", "a note", "attempt", 2, "calibration", "not a field of a cell");
 	record_merge_facts(cell, later);
 	json_decref(later);
 	const json_t *arm = json_array_get(json_object_get(cell, "arms"), 2);
@@ -212,10 +238,12 @@ START_TEST(verdicts)
 
 	cell = record_of("split=4", 64, 0.9, 1.0);
 	json_array_append_new(json_object_get(cell, "checks"),
-	                      json_pack("{s:s, s:s, s:s, s:s}", "check", "identity", "arm", "split=2", "status", "mismatch", "text", "3 differ"));
+			      json_pack("{s:s, s:s, s:s, s:s}", "check", "identity", "arm", "split=2", "status",
+					"mismatch", "text", "3 differ"));
 	expect(cell, &plain, ST_MISMATCH, "pass", "");
 	ck_assert_str_eq(text(cell, "reason"), "identity split=2: 3 differ");
-	ck_assert_uint_eq(json_array_size(json_object_get(timing(cell), "advice")), 0); /* fast and wrong is no advice */
+	ck_assert_uint_eq(json_array_size(json_object_get(timing(cell), "advice")),
+			  0); /* fast and wrong is no advice */
 	json_decref(cell);
 
 	cell = record_of("split=4", 64, 1, 1.10);
@@ -234,6 +262,21 @@ START_TEST(verdicts)
 	expect(cell, &plain, ST_PASS, "pass", "");
 	ck_assert(json_is_true(json_object_get(timing(cell), "warned")));
 	ck_assert(strstr(text(cell, "reason"), "above the warn level") != NULL);
+	json_decref(cell);
+}
+END_TEST
+
+START_TEST(advice_is_more_than_noise)
+{
+	/* 0.9 % faster, surely; but a launch of this cell varies by more than that. */
+	json_t *cell = record_of("shipped", 64, 0.991, 1.0);
+	record_judge(cell, &plain, false);
+	const json_t *summary = json_object_get(json_array_get(json_object_get(cell, "arms"), 1), "summary");
+	double hi = json_number_value(json_object_get(summary, "hi")),
+	       e = json_number_value(json_object_get(summary, "estimate"));
+	ck_assert_msg(hi < 0, "the interval must exclude 0 for this test: %g", hi);
+	ck_assert(-e < json_number_value(json_object_get(timing(cell), "noise")));
+	ck_assert_uint_eq(json_array_size(json_object_get(timing(cell), "advice")), 0);
 	json_decref(cell);
 }
 END_TEST
@@ -258,9 +301,11 @@ START_TEST(served_but_not_there)
 	expect(cell, &plain, ST_REGRESSION, "regression", "not_timed");
 	json_decref(cell);
 	cell = record_of("split=4", 64, 1, 1);
-	json_object_set_new(json_array_get(json_object_get(cell, "arms"), 2), "unsupported", json_string("needs sm_90"));
+	json_object_set_new(json_array_get(json_object_get(cell, "arms"), 2), "unsupported",
+			    json_string("needs sm_90"));
 	expect(cell, &plain, ST_REGRESSION, "regression", "not_timed");
-	json_object_set_new(json_array_get(json_object_get(cell, "arms"), 0), "unsupported", json_string("not on this backend"));
+	json_object_set_new(json_array_get(json_object_get(cell, "arms"), 0), "unsupported",
+			    json_string("not on this backend"));
 	record_judge(cell, &plain, false);
 	ck_assert_str_eq(text(cell, "status"), "skip");
 	ck_assert(json_is_null(timing(cell)));
@@ -285,8 +330,12 @@ START_TEST(worthless_windows)
 		double work;
 		const char *reason;
 	} cases[] = {
-		{"{\"before\": {\"throttle\": null, \"other_processes\": 0}, \"after\": {\"throttle\": \"power cap\"}, \"retries\": 3}", "{}", 0, "throttled"},
-		{"{\"before\": {\"throttle\": null, \"other_processes\": 0}, \"after\": {\"other_processes\": 1}, \"retries\": 3}", "{}", 0, "shared"},
+		{"{\"before\": {\"throttle\": null, \"other_processes\": 0}, \"after\": {\"throttle\": \"power cap\"}, "
+		 "\"retries\": 3}",
+		 "{}", 0, "throttled"},
+		{"{\"before\": {\"throttle\": null, \"other_processes\": 0}, \"after\": {\"other_processes\": 1}, "
+		 "\"retries\": 3}",
+		 "{}", 0, "shared"},
 		{"null", "{\"scrub_proven\": false}", 0, "scrub"},
 		/* 33.5 MB at 1e12 bytes/s are 33.5 us; it took 20. */
 		{"null", "{\"peak_bytes_per_s\": 1e12}", 33.5e6, "implausible"},
@@ -312,8 +361,9 @@ START_TEST(worthless_windows)
 		json_decref(cell);
 	}
 	json_t *cell = record_of("split=4", 64, 1, 1.0);
-	json_object_set_new(cell, "device_state", json_pack("{s:{s:n, s:i}, s:{s:s, s:i}, s:i}", "before", "throttle", "other_processes", -1,
-	                                                    "after", "throttle", "", "other_processes", 0, "retries", 0));
+	json_object_set_new(cell, "device_state",
+			    json_pack("{s:{s:n, s:i}, s:{s:s, s:i}, s:i}", "before", "throttle", "other_processes", -1,
+				      "after", "throttle", "", "other_processes", 0, "retries", 0));
 	expect(cell, &plain, ST_PASS, "pass", ""); /* unknown is not shared */
 	json_decref(cell);
 }
@@ -353,7 +403,8 @@ START_TEST(what_cannot_be_judged)
 	json_decref(cell);
 
 	cell = record_of("split=4", 64, 1, 1.0); /* a clock that says zero */
-	json_array_set_new(json_object_get(json_array_get(json_object_get(cell, "arms"), 2), "samples_ns"), 5, json_integer(0));
+	json_array_set_new(json_object_get(json_array_get(json_object_get(cell, "arms"), 2), "samples_ns"), 5,
+			   json_integer(0));
 	expect(cell, &plain, ST_INCONCLUSIVE, "inconclusive", "resolution");
 	json_array_foreach(json_object_get(cell, "arms"), i, a)
 	{
@@ -363,7 +414,8 @@ START_TEST(what_cannot_be_judged)
 	}
 	expect(cell, &plain, ST_INCONCLUSIVE, "inconclusive", "resolution");
 	const json_t *sum = json_object_get(json_array_get(json_object_get(cell, "arms"), 0), "summary");
-	ck_assert(json_is_null(json_object_get(sum, "gb_per_s")) && json_number_value(json_object_get(sum, "median_ns")) == 0);
+	ck_assert(json_is_null(json_object_get(sum, "gb_per_s")) &&
+		  json_number_value(json_object_get(sum, "median_ns")) == 0);
 	json_decref(cell);
 
 	struct cell c = cell_of("split=4"); /* never answered: no pass by silence */
@@ -385,9 +437,8 @@ START_TEST(dropped_rounds_and_order_of_arms)
 	/* A dropped round in every arm at places 0, 7 and at the end. */
 	size_t i, where[] = {0, 7, 42};
 	json_t *arm;
-	json_array_foreach(json_object_get(b, "arms"), i, arm)
-		for (size_t k = 0; k < 3; k++)
-			json_array_insert_new(json_object_get(arm, "samples_ns"), where[k], json_null());
+	json_array_foreach(json_object_get(b, "arms"), i, arm) for (size_t k = 0; k < 3; k++)
+		json_array_insert_new(json_object_get(arm, "samples_ns"), where[k], json_null());
 	record_judge(b, &plain, false);
 	ck_assert(json_equal(timing(a), timing(b)));
 	/* Arms in another order. */
@@ -432,21 +483,25 @@ END_TEST
 
 START_TEST(precedence)
 {
-	static const char *const rising[][2] = {{"run", "error"}, {"run", "timeout"}, {"data", "invalid"}, {"reference", "wrong"},
-		{"identity", "mismatch"}};
+	static const char *const rising[][2] = {{"run", "error"},
+						{"run", "timeout"},
+						{"data", "invalid"},
+						{"reference", "wrong"},
+						{"identity", "mismatch"}};
 	static const enum cell_status want[] = {ST_ERROR, ST_TIMEOUT, ST_INVALID_DATA, ST_WRONG, ST_MISMATCH};
 	json_t *cell = record_of("split=4", 64, 1, 1.10);
 	json_object_set_new(json_object_get(cell, "judge"), "confirm", json_string("none"));
 	ck_assert_int_eq(record_judge(cell, &plain, false), ST_REGRESSION);
 	for (int i = 4; i >= 0; i--) { /* each worse than what is there; the timing verdict stays beside it */
-		json_array_append_new(json_object_get(cell, "checks"), json_pack("{s:s, s:n, s:s, s:n}", "check", rising[i][0], "arm",
-		                                                                 "status", rising[i][1], "text"));
+		json_array_append_new(json_object_get(cell, "checks"),
+				      json_pack("{s:s, s:n, s:s, s:n}", "check", rising[i][0], "arm", "status",
+						rising[i][1], "text"));
 		expect(cell, &plain, want[i], "regression", "");
 	}
 	json_decref(cell);
 	cell = record_of("split=4", 64, 1, 1);
-	json_array_append_new(json_object_get(cell, "checks"),
-	                      json_pack("{s:s, s:n, s:s, s:n}", "check", "identity", "arm", "status", "marvellous", "text"));
+	json_array_append_new(json_object_get(cell, "checks"), json_pack("{s:s, s:n, s:s, s:n}", "check", "identity",
+									 "arm", "status", "marvellous", "text"));
 	ck_assert_int_eq(record_judge(cell, &plain, false), ST_ERROR); /* an unknown word is no pass */
 	json_decref(cell);
 }
@@ -483,7 +538,8 @@ START_TEST(waivers)
 	json_decref(facts);
 	expect(cell, &plain, ST_XPASS, "pass", "");
 	json_array_append_new(json_object_get(cell, "checks"),
-	                      json_pack("{s:s, s:s, s:s, s:s}", "check", "identity", "arm", "split=4", "status", "mismatch", "text", "x"));
+			      json_pack("{s:s, s:s, s:s, s:s}", "check", "identity", "arm", "split=4", "status",
+					"mismatch", "text", "x"));
 	expect(cell, &plain, ST_XFAIL, "pass", ""); /* the last day counts */
 	struct record_env tomorrow = plain;
 	tomorrow.today = "2026-12-01";
@@ -511,15 +567,17 @@ END_TEST
 
 static void add_confirm(json_t *cell, double ratio)
 {
-	json_t *facts = json_pack("{s:i, s:i, s:[{s:s, s:o}, {s:s, s:o}]}", "process", 2, "order_seed", 9, "arms", "name", "shipped",
-	                          "samples_ns", samples(32, 20000, 1), "name", "split=4", "samples_ns", samples(32, 20000, ratio));
+	json_t *facts = json_pack("{s:i, s:i, s:[{s:s, s:o}, {s:s, s:o}]}", "process", 2, "order_seed", 9, "arms",
+				  "name", "shipped", "samples_ns", samples(32, 20000, 1), "name", "split=4",
+				  "samples_ns", samples(32, 20000, ratio));
 	record_set_confirm(cell, facts);
 	json_decref(facts);
 }
 
 START_TEST(confirmation)
 {
-	json_t *cells[3] = {record_of("split=4", 64, 1, 1.12), record_of("split=4", 64, 1, 1.12), record_of("split=4", 64, 1, 1.0)};
+	json_t *cells[3] = {record_of("split=4", 64, 1, 1.12), record_of("split=4", 64, 1, 1.12),
+			    record_of("split=4", 64, 1, 1.0)};
 	add_confirm(cells[0], 1.12);
 	add_confirm(cells[1], 1.0);
 	add_confirm(cells[2], 1.12); /* stored under another margin: no suspect here, so it confirms nothing */
@@ -572,7 +630,8 @@ START_TEST(noisy_runs)
 	ck_assert_str_eq(text(cells[0], "status"), "inconclusive");
 	ck_assert_str_eq(text(cells[1], "status"), "regression"); /* beyond margin + 5 % */
 	json_array_append_new(json_object_get(cells[2], "checks"),
-	                      json_pack("{s:s, s:s, s:s, s:s}", "check", "identity", "arm", "split=4", "status", "mismatch", "text", "x"));
+			      json_pack("{s:s, s:s, s:s, s:s}", "check", "identity", "arm", "split=4", "status",
+					"mismatch", "text", "x"));
 	record_judge_run(cells, N, &env);
 	ck_assert_str_eq(text(cells[2], "status"), "mismatch"); /* identity is never masked */
 	for (int i = 0; i < N; i++)
@@ -615,14 +674,16 @@ START_TEST(exits)
 	json_t *cell = record_of("split=4", 64, 1, 1.04);
 	record_judge(cell, &plain, false);
 	record_count(cell, &n);
-	ck_assert(n.by_status[ST_PASS] == 1 && n.gated == 1 && n.warned == 1 && n.gated_undecided == 0 && n.biased == 0);
+	ck_assert(n.by_status[ST_PASS] == 1 && n.gated == 1 && n.warned == 1 && n.gated_undecided == 0 &&
+		  n.biased == 0);
 	json_decref(cell);
 }
 END_TEST
 
 /* ---- ratio checks --------------------------------------------------------------------------------------------------- */
 
-static json_t *ratio_record(const char *geometry, const char *data, double weight, double ratio, double tolerance, double bar)
+static json_t *ratio_record(const char *geometry, const char *data, double weight, double ratio, double tolerance,
+			    double bar)
 {
 	struct cell c = cell_of(NULL);
 	char id[128];
@@ -632,8 +693,15 @@ static json_t *ratio_record(const char *geometry, const char *data, double weigh
 	c.data = data;
 	c.weight = weight;
 	c.checks.on = 1u << CHECK_RATIO;
-	c.checks.ratio = (struct check_ratio){.of = "split=4", .over = "shipped", .geomean = true, .weighted = true,
-		.agree_over_data = true, .agree_tolerance = tolerance, .equal_issue_interval = -1, .has_bar = true, .bar_at_least = bar};
+	c.checks.ratio = (struct check_ratio){.of = "split=4",
+					      .over = "shipped",
+					      .geomean = true,
+					      .weighted = true,
+					      .agree_over_data = true,
+					      .agree_tolerance = tolerance,
+					      .equal_issue_interval = -1,
+					      .has_bar = true,
+					      .bar_at_least = bar};
 	json_t *cell = record_cell_begin(&c), *facts = facts_of(20, 1, ratio, 1);
 	record_merge_facts(cell, facts);
 	json_decref(facts);
@@ -643,8 +711,10 @@ static json_t *ratio_record(const char *geometry, const char *data, double weigh
 
 START_TEST(ratio_checks)
 {
-	json_t *cells[4] = {ratio_record("q", "wide", 1, 1.20, 0.02, 1.10), ratio_record("k", "wide", 2, 1.15, 0.02, 1.10),
-		ratio_record("q", "mid", 1, 1.20, 0.02, 1.10), ratio_record("k", "mid", NAN, 1.16, 0.02, 1.10)};
+	json_t *cells[4] = {ratio_record("q", "wide", 1, 1.20, 0.02, 1.10),
+			    ratio_record("k", "wide", 2, 1.15, 0.02, 1.10),
+			    ratio_record("q", "mid", 1, 1.20, 0.02, 1.10),
+			    ratio_record("k", "mid", NAN, 1.16, 0.02, 1.10)};
 	ck_assert_str_eq(text(timing(cells[0]), "verdict"), "pass");
 	const json_t *x = json_object_get(timing(cells[0]), "of_over");
 	ck_assert(fabs(json_number_value(json_object_get(x, "ratio")) - 1.20) < 0.02);
@@ -676,13 +746,15 @@ START_TEST(ratio_checks)
 
 	/* A confounded cell: invalid, with the number still shown. */
 	json_array_append_new(json_object_get(cells[0], "checks"),
-	                      json_pack("{s:s, s:s, s:s, s:s}", "check", "census", "arm", "split=4", "status", "invalid", "text", "HMMA 0 -> 512"));
+			      json_pack("{s:s, s:s, s:s, s:s}", "check", "census", "arm", "split=4", "status",
+					"invalid", "text", "HMMA 0 -> 512"));
 	record_judge(cells[0], &plain, false);
 	ck_assert_str_eq(text(cells[0], "status"), "invalid");
 	ck_assert_str_eq(text(timing(cells[0]), "reason"), "confounded");
 	all = record_aggregates(cells, 2);
 	ck_assert_str_eq(text(json_array_get(all, 0), "reason"), "confounded: HMMA 0 -> 512");
-	ck_assert_int_eq(json_integer_value(json_object_get(json_object_get(json_array_get(all, 0), "geomean"), "n")), 2);
+	ck_assert_int_eq(json_integer_value(json_object_get(json_object_get(json_array_get(all, 0), "geomean"), "n")),
+			 2);
 	record_count_aggregate(json_array_get(all, 0), &c);
 	ck_assert(c.aggregates_invalid == 1);
 	json_decref(all);
@@ -719,6 +791,7 @@ int main(void)
 	tcase_add_test(t, values_of_the_plan);
 	tcase_add_test(t, later_facts_win);
 	tcase_add_test(t, verdicts);
+	tcase_add_test(t, advice_is_more_than_noise);
 	tcase_add_test(t, diagnostics_name_nothing);
 	tcase_add_test(t, served_but_not_there);
 	tcase_add_test(t, the_shipped_arm_is_itself);

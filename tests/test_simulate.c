@@ -27,13 +27,13 @@ static double normal(void)
 /* ---- kinds of noise: one launch's ln time at place `slot` (0, 1, …) of a round ---------------------------------------- */
 
 enum kind { IID, HICCUPS, CAUCHY, AR3, AR5, RAMP, BIMODAL, POSITION, N_KINDS };
-static const char *const kind_names[N_KINDS] = {"normal 1.4 %", "hiccups", "Cauchy", "AR(1) 0.3", "AR(1) 0.5", "ramp 20 %",
-                                                "two clocks 9 %", "first +3 %"};
+static const char *const kind_names[N_KINDS] = {"normal 1.4 %", "hiccups",   "Cauchy",         "AR(1) 0.3",
+						"AR(1) 0.5",    "ramp 20 %", "two clocks 9 %", "first +3 %"};
 
 struct device {
 	enum kind kind;
-	double carry;  /* AR(1) of the difference between arms */
-	bool slow;     /* which clock */
+	double carry; /* AR(1) of the difference between arms */
+	bool slow; /* which clock */
 };
 
 static double launch(struct device *d, int round, int slot, bool is_arm)
@@ -59,9 +59,7 @@ static double launch(struct device *d, int round, int slot, bool is_arm)
 			d->slow = !d->slow;
 		x += d->slow ? log(1.09) : 0;
 		break;
-	case POSITION:
-		x += slot == 0 ? 0.03 : 0;
-		break;
+	case POSITION: x += slot == 0 ? 0.03 : 0; break;
 	default: break;
 	}
 	return x;
@@ -104,8 +102,9 @@ static struct tally simulate(enum kind kind, int cells, double effect, const str
 
 static void show(const char *what, enum kind kind, const struct tally *t)
 {
-	printf("%-15s %-22s %6d   %6.2f %% pass  %6.2f %% suspect  %6.2f %% undecided   %4.1f rounds\n", kind_names[kind], what,
-	       t->cells, 100.0 * t->pass / t->cells, 100.0 * t->suspect / t->cells, 100.0 * t->open / t->cells, t->rounds);
+	printf("%-15s %-22s %6d   %6.2f %% pass  %6.2f %% suspect  %6.2f %% undecided   %4.1f rounds\n",
+	       kind_names[kind], what, t->cells, 100.0 * t->pass / t->cells, 100.0 * t->suspect / t->cells,
+	       100.0 * t->open / t->cells, t->rounds);
 }
 
 /* k of n is compatible with a rate of at most (at least) p: less than one chance in ten thousand to be so far off. */
@@ -116,11 +115,17 @@ static void at_most(int k, int n, double p, const char *what)
 
 static void at_least(int k, int n, double p, const char *what)
 {
-	ck_assert_msg(n - k < stats_binomial_point(n, 1 - p, 1e-4), "%s: %d of %d, less than %.2f %%", what, k, n, 100 * p);
+	ck_assert_msg(n - k < stats_binomial_point(n, 1 - p, 1e-4), "%s: %d of %d, less than %.2f %%", what, k, n,
+		      100 * p);
 }
 
-static const struct judge_rule two_percent = {.estimator = EST_PAIRED, .fail = 0.02, .warn = -1, .alpha = 0.025, .min_rounds = 8,
-                                              .max_rounds = 64, .confirm = CONFIRM_FRESH};
+static const struct judge_rule two_percent = {.estimator = EST_PAIRED,
+					      .fail = 0.02,
+					      .warn = -1,
+					      .alpha = 0.025,
+					      .min_rounds = 8,
+					      .max_rounds = 64,
+					      .confirm = CONFIRM_FRESH};
 
 /* Exactly at the margin both errors are errors: at most 2.5 % each. */
 START_TEST(at_the_margin)
@@ -217,8 +222,9 @@ START_TEST(planted)
 	static const struct {
 		enum kind kind;
 		double effect, found;
-	} cases[] = {{IID, 0.03, 0.5},     {IID, 0.04, 0.99},     {IID, 0.05, 0.995},  {IID, 0.10, 0.999},    {HICCUPS, 0.05, 0.95},
-	             {BIMODAL, 0.05, 0.95}, {RAMP, 0.05, 0.99},    {POSITION, 0.04, 0.9}, {POSITION, 0.05, 0.99}, {AR5, 0.05, 0.9}};
+	} cases[] = {{IID, 0.03, 0.5},       {IID, 0.04, 0.99},     {IID, 0.05, 0.995}, {IID, 0.10, 0.999},
+		     {HICCUPS, 0.05, 0.95},  {BIMODAL, 0.05, 0.95}, {RAMP, 0.05, 0.99}, {POSITION, 0.04, 0.9},
+		     {POSITION, 0.05, 0.99}, {AR5, 0.05, 0.9}};
 	for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
 		state = 3000 + k;
 		struct tally t = simulate(cases[k].kind, 1000, cases[k].effect, &two_percent, 'r');
@@ -238,7 +244,8 @@ START_TEST(a_fixed_order_lies)
 	state = 9;
 	struct tally t = simulate(POSITION, 1000, 0.0, &rule, 'f');
 	show("A/A, fixed order", POSITION, &t);
-	ck_assert_msg(t.suspect > 200, "an arm that is always first is 3 %% slower, and only %d of 1000 were suspects", t.suspect);
+	ck_assert_msg(t.suspect > 200, "an arm that is always first is 3 %% slower, and only %d of 1000 were suspects",
+		      t.suspect);
 }
 END_TEST
 
@@ -266,7 +273,10 @@ START_TEST(suites)
 			int rounds = judge_confirm_rounds(out.iv.n);
 			for (int r = 0; r < rounds; r++)
 				d[n][r] = launch(&dev, r, 0, true) - launch(&dev, r, 1, false) + log(1 + effect);
-			suspect[n] = (struct judge_suspect){.d = d[n], .n = rounds, .ln_margin = out.ln_margin, .tau = 0.0025};
+			suspect[n] = (struct judge_suspect){.d = d[n],
+							    .n = rounds,
+							    .ln_margin = out.ln_margin,
+							    .tau = 0.0025};
 			cell_of[n++] = c;
 		}
 		judge_confirm(suspect, n);
@@ -277,7 +287,8 @@ START_TEST(suites)
 		}
 		failed += wrong;
 	}
-	printf("48 cells, one at +7 %%, margin 2 %%: %d of %d suites fail wrongly, the cell is confirmed in %d\n", failed, SUITES, found);
+	printf("48 cells, one at +7 %%, margin 2 %%: %d of %d suites fail wrongly, the cell is confirmed in %d\n",
+	       failed, SUITES, found);
 	at_most(failed, SUITES, 0.001, "suites failed wrongly");
 	at_least(found, SUITES, 0.98, "planted cell confirmed");
 }

@@ -115,6 +115,14 @@ START_TEST(walsh_vectors)
 		free(d);
 	}
 	ck_assert_uint_ge(i, 12);
+	/* A straight line is as correlated as can be: r1 is told as it is, the widening stops at 0.9. */
+	double line[64];
+	for (int k = 0; k < 64; k++)
+		line[k] = k;
+	struct interval iv;
+	stats_walsh(line, 64, 668, &iv);
+	ck_assert(iv.r1 > 0.9 && iv.r1 < 1);
+	near(iv.g, sqrt(1.9 / 0.1), 1e-12);
 }
 END_TEST
 
@@ -143,7 +151,9 @@ START_TEST(selection_equals_sort)
 			int64_t m = (int64_t)n * (n + 1) / 2, k = 0;
 			double *d = malloc(sizeof(double) * (size_t)n), *w = malloc(sizeof(double) * (size_t)m);
 			for (int i = 0; i < n; i++)
-				d[i] = kind == 0 ? uniform() - 0.3 : kind == 1 ? floor(uniform() * 5) : 1 / (uniform() + 1e-9);
+				d[i] = kind == 0   ? uniform() - 0.3
+				       : kind == 1 ? floor(uniform() * 5)
+						   : 1 / (uniform() + 1e-9);
 			for (int i = 0; i < n; i++)
 				for (int j = i; j < n; j++)
 					w[k++] = (fmin(d[i], d[j]) + fmax(d[i], d[j])) / 2;
@@ -166,10 +176,10 @@ END_TEST
 START_TEST(look_cuts_are_the_tables)
 {
 	static const int table[5][10] = {{1, 4, 9, 24, 44, 71, 145, 245, 369, 713},
-	                                 {0, 2, 6, 20, 37, 61, 131, 223, 340, 668},
-	                                 {-1, 1, 4, 15, 30, 51, 114, 199, 309, 618},
-	                                 {-1, 0, 2, 12, 25, 43, 102, 183, 287, 584},
-	                                 {-1, -1, 0, 6, 16, 31, 81, 152, 245, 518}};
+					 {0, 2, 6, 20, 37, 61, 131, 223, 340, 668},
+					 {-1, 1, 4, 15, 30, 51, 114, 199, 309, 618},
+					 {-1, 0, 2, 12, 25, 43, 102, 183, 287, 584},
+					 {-1, -1, 0, 6, 16, 31, 81, 152, 245, 518}};
 	static const double alpha[5] = {0.05, 0.025, 0.01, 0.005, 0.001};
 	for (int a = 0; a < 5; a++) {
 		for (int i = 0; i < 10; i++)
@@ -185,7 +195,8 @@ END_TEST
 
 START_TEST(fixed_cuts)
 {
-	static const int spec[][2] = {{8, 3}, {10, 8}, {12, 13}, {16, 29}, {20, 52}, {24, 81}, {32, 159}, {40, 264}, {48, 396}, {64, 747}};
+	static const int spec[][2] = {{8, 3},   {10, 8},   {12, 13},  {16, 29},  {20, 52},
+				      {24, 81}, {32, 159}, {40, 264}, {48, 396}, {64, 747}};
 	for (size_t i = 0; i < sizeof spec / sizeof spec[0]; i++)
 		ck_assert_int_eq(stats_fixed_cut(spec[i][0]), spec[i][1]);
 	size_t i;
@@ -247,12 +258,14 @@ START_TEST(binomials)
 	json_t *v;
 	json_array_foreach(json_object_get(data, "binomial"), i, v)
 	{
-		double want = num(v, "tail"), got = stats_binomial_tail((int)num(v, "n"), (int)num(v, "k"), num(v, "p"));
+		double want = num(v, "tail"),
+		       got = stats_binomial_tail((int)num(v, "n"), (int)num(v, "k"), num(v, "p"));
 		ck_assert_msg(fabs(got - want) <= 1e-11 * want, "%.17g for %.17g", got, want);
 	}
 	ck_assert_uint_ge(i, 10);
 	json_array_foreach(json_object_get(data, "point"), i, v)
-		ck_assert_int_eq(stats_binomial_point((int)num(v, "n"), num(v, "p"), num(v, "alpha")), (int)num(v, "k"));
+		ck_assert_int_eq(stats_binomial_point((int)num(v, "n"), num(v, "p"), num(v, "alpha")),
+				 (int)num(v, "k"));
 	json_array_foreach(json_object_get(data, "clopper"), i, v)
 	{
 		near(stats_binomial_upper((int)num(v, "n"), (int)num(v, "k"), 0.95), num(v, "upper"), 1e-12);
@@ -280,7 +293,8 @@ START_TEST(holm)
 		bool reject[16];
 		stats_holm(p, n, num(v, "alpha"), reject);
 		for (int k = 0; k < n; k++)
-			ck_assert_int_eq(reject[k], json_is_true(json_array_get(json_object_get(v, "reject"), (size_t)k)));
+			ck_assert_int_eq(reject[k],
+					 json_is_true(json_array_get(json_object_get(v, "reject"), (size_t)k)));
 		free(p);
 	}
 	ck_assert_uint_ge(i, 20);
