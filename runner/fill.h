@@ -55,9 +55,9 @@ bool fill_audit_host(const void *src, const struct fill_job *job, uint32_t readi
 /* 64-bit digest: xxh3-like; must be computable in parallel: defined as a hash of per-64KiB-block hashes (fill_gen.h). */
 uint64_t fill_digest(const void *p, size_t bytes);
 
-/* p may be NULL: then only row numbers outside their bound are looked for. A promised reading that was not counted is held against the
- * tensor's own; `sign: both` is asked of tensors of 64 elements and more. NULL, or the broken promise as a sentence ("NaN: 1024 of 16384 elements of w.qs read as e4m3"). Memory static per call
- * site: written into buf. */
+/* NULL, or the broken promise as a sentence ("NaN: 1024 of 16384 elements of w.qs read as e4m3"), written into buf. p may be NULL: then
+ * only row numbers outside their bound are looked for. A promised reading that was not counted is held against the tensor's own;
+ * `sign: both` is asked of tensors of 64 elements and more. */
 const char *fill_broken_promise(const struct promise *p, const struct fill_audit *a, const char *tensor, char *buf, size_t cap);
 json_t *fill_audit_to_json(const struct fill_audit *a);
 /* Value of one element as a double, for messages and references; bits as hex text. */
