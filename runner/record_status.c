@@ -123,7 +123,9 @@ char *record_timing_text(const json_t *cell, struct timing_outcome t)
 			       reason_words[t.reason] ? reason_words[t.reason] : "undecided", numbers ? "; " : "",
 			       numbers ? numbers : "");
 		if (text && more > 0) {
-			char *priced = text_of("%s; %.0f more rounds would probably settle it", text, more);
+			char *priced =
+				text_of("%s; %.0f %s would probably settle it", text, more,
+					t.reason == TR_UNCONFIRMED ? "rounds in a fresh process" : "more rounds");
 			if (priced) {
 				free(text);
 				text = priced;
