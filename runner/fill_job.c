@@ -121,6 +121,18 @@ static bool lcg_seed_of(const struct assay_kernel *k, const struct assay_point *
 	return true;
 }
 
+/* A range meant for reals, such as -1 to 1, leaves two whole numbers: data of those would prove little, and nobody would notice. */
+static bool wide_enough(const struct fill_job *j, const struct fill_gen *g, enum assay_use use, struct err *err)
+{
+	if (use != ASSAY_DATA || !g->integer || j->spec.kind != FILL_UNIFORM || g->bound > 2 || g->rows * g->last == 0)
+		return true;
+	return err_set(err,
+		       "fill 'uniform' [%g, %g] leaves %llu value%s of %s; widen the range, or give this tensor a fill "
+		       "of its own",
+		       j->spec.range[0], j->spec.range[1], (unsigned long long)g->bound, g->bound == 1 ? "" : "s",
+		       registry_dtype_name(j->dtype));
+}
+
 int fill_resolve(const struct assay_kernel *k, int t, const struct assay_point *pt, const struct distribution *d,
 		 uint64_t suite_seed, int input_set, struct fill_job jobs[ASSAY_MAX_FIELDS], struct err *err)
 {
@@ -154,7 +166,7 @@ int fill_resolve(const struct assay_kernel *k, int t, const struct assay_point *
 			j->shape.index_bound = 0;
 		struct fill_gen g;
 		if (!lcg_seed_of(k, pt, &j->spec, suite_seed, input_set, &j->lcg_seed, err) ||
-		    !fill_gen_make(j, &g, err)) {
+		    !fill_gen_make(j, &g, err) || !wide_enough(j, &g, use, err)) {
 			err_prefix(err, "%s.%s%s%s", k->name, te->name, f ? "." : "", f ? f->name : "");
 			return -1;
 		}

@@ -720,6 +720,11 @@ START_TEST(resolve_by_use_and_rule)
 	d.n_rules = 1;
 	ck_assert_int_eq(fill_resolve(&kernel, 2, &pt, &d, 1, 0, j, &e), -1);
 	ck_assert_str_eq(e.text, "test.kernel.w.qs: fill 'normal' wants a floating-point type, this is s8");
+	rules[0].spec = (struct fill_spec){.kind = FILL_UNIFORM, .range = {-1, 1}};
+	ck_assert_int_eq(fill_resolve(&kernel, 2, &pt, &d, 1, 0, j, &e), -1);
+	ck_assert_msg(strstr(e.text, "leaves 2 values of s8") != NULL, "%s", e.text);
+	rules[0].spec.range[1] = 100;
+	ck_assert_int_eq(fill_resolve(&kernel, 2, &pt, &d, 1, 0, j, &e), 2);
 }
 END_TEST
 
