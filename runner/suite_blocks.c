@@ -1,5 +1,8 @@
 /* Named blocks: geometries with what they extend, distributions with their fills and promises. */
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "suite_load.h"
 #include "yaml_scalar.h"
@@ -208,6 +211,21 @@ static void fill_default(struct fill_spec *f, enum fill_kind k)
 	}
 }
 
+/* The file's absolute path, so that a worker finds it from anywhere. */
+static bool npy_path(struct loader *l, const char *dir, const struct yaml_node *v, const char **out)
+{
+	const char *path = path_join(l->arena, dir, v->text);
+	char *real = realpath(path, NULL);
+	if (!real || access(real, R_OK)) {
+		diag_add(l->diags, DIAG_ERROR, v->mark, "%s: %s", path, strerror(errno));
+		free(real);
+		return false;
+	}
+	*out = arena_strdup(l->arena, real);
+	free(real);
+	return true;
+}
+
 static bool fill_make(struct loader *l, const struct yaml_node *map, const char *dir, struct fill_spec *f)
 {
 	const struct yaml_node *fill = yaml_get(map, "fill", NULL), *v;
@@ -244,7 +262,7 @@ static bool fill_make(struct loader *l, const struct yaml_node *map, const char 
 	if (f->kind == FILL_NPY) {
 		good = !lacks(l, map, f->kind, "path") && good;
 		if ((v = yaml_get(map, "path", NULL)))
-			f->path = path_join(l->arena, dir, v->text);
+			good = npy_path(l, dir, v, &f->path) && good;
 	}
 	if (seed_fill(f->kind)) {
 		good = !lacks(l, map, f->kind, "seed") && good;
