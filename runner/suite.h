@@ -1,6 +1,6 @@
-/* suite: a YAML file as understood, with marks. suite_load is the only user of libyaml.
+/* suite: a YAML file as understood, with marks.
  *
- * The grammar stands once, as data, in grammar.c; it gives the parser, the JSON Schema (`assay schema suite`), the defaults and
+ * The grammar stands once, as rows, in grammar.c and grammar_settings.c; it gives the parser, the JSON Schema (`assay schema suite`), the defaults and
  * the reference page (docs/suite.md). Everything here lives in the suite's arena and is const after loading. */
 #ifndef ASSAY_SUITE_H
 #define ASSAY_SUITE_H
