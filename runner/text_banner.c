@@ -22,7 +22,7 @@ static void names_text(FILE *f, const json_t *names)
 	const char *list[TEXT_MAX_ARM_NAMES];
 	int n = 0;
 	for (size_t i = 0; i < json_array_size(names) && n < TEXT_MAX_ARM_NAMES; i++)
-		list[n++] = json_string_value(json_array_get(names, i));
+		list[n++] = text_string(json_array_get(names, i));
 	text_arm_list(f, list, n);
 }
 
@@ -74,8 +74,7 @@ static void rigs_text(const struct text *t, FILE *f, const json_t *h)
 		const json_t *check;
 		size_t k;
 		json_array_foreach(json_object_get(c, "checks"), k, check) asked |=
-			strcmp(json_string_value(check), "regression") == 0 ||
-			strcmp(json_string_value(check), "ratio") == 0;
+			strcmp(text_string(check), "regression") == 0 || strcmp(text_string(check), "ratio") == 0;
 	}
 	if (!asked)
 		return;

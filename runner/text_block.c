@@ -16,14 +16,13 @@ static const char *at_text(const json_t *at, const char *tensor, char *buf, size
 	json_object_foreach(j, key, value)
 	{
 		if (n < cap)
-			n += (size_t)snprintf(buf + n, cap - n, "%s%s=%lld", comma, key,
-					      (long long)json_number_value(value));
+			n += (size_t)snprintf(buf + n, cap - n, "%s%s=%.0f", comma, key, json_number_value(value));
 		comma = ",";
 	}
 	json_array_foreach(at, i, value)
 	{
 		if (n < cap)
-			n += (size_t)snprintf(buf + n, cap - n, "%s%lld", comma, (long long)json_number_value(value));
+			n += (size_t)snprintf(buf + n, cap - n, "%s%.0f", comma, json_number_value(value));
 		comma = ",";
 	}
 	if (n < cap)

@@ -4,7 +4,7 @@
 #include "text_parts.h"
 
 static const char *const check_names[TC_N] = {"data",      "memory", "identity", "repeat", "invariant",
-					      "reference", "run",    "graph",    "plan"};
+					      "reference", "run",    "graph",    "plan",   "census"};
 
 /* ---- tallies ------------------------------------------------------------------------------------------------------- */
 
@@ -189,7 +189,7 @@ static struct row *add_row(struct text *t, const json_t *cell)
 	r->lo = exp(text_number(timing, "lo"));
 	r->hi = exp(text_number(timing, "hi"));
 	if (isfinite(text_number(timing, "n")))
-		r->n = (int)text_number(timing, "n");
+		r->n = (int)text_integer(timing, "n");
 	const json_t *null = json_object_get(timing, "null");
 	double noise = text_number(timing, "noise");
 	t->null_cells += json_is_object(null);

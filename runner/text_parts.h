@@ -92,6 +92,7 @@ struct text {
 /* text_util.c */
 const char *text_intern(struct text *t, const char *s); /* NULL stays NULL */
 const struct axis_names *text_axes(struct text *t, const json_t *point, double at[TEXT_MAX_AXES]);
+const char *text_string(const json_t *j);                     /* "" where it is no string */
 const char *text_get(const json_t *j, const char *key);      /* "" where missing */
 double text_number(const json_t *j, const char *key);        /* NAN where missing or null */
 int64_t text_integer(const json_t *j, const char *key);      /* 0 where missing */

@@ -128,7 +128,7 @@ static bool is_key(const struct text *t, const char *axis)
 	json_array_foreach(json_object_get(t->header, "serving"), i, s)
 	{
 		json_array_foreach(json_object_get(s, "keys"), k,
-				   key) if (strcmp(json_string_value(key), axis) == 0) return true;
+				   key) if (strcmp(text_string(key), axis) == 0) return true;
 	}
 	return false;
 }

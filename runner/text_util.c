@@ -69,10 +69,15 @@ const struct axis_names *text_axes(struct text *t, const json_t *point, double a
 	return copy;
 }
 
+const char *text_string(const json_t *j)
+{
+	const char *s = json_string_value(j);
+	return s ? s : "";
+}
+
 const char *text_get(const json_t *j, const char *key)
 {
-	const char *s = json_string_value(json_object_get(j, key));
-	return s ? s : "";
+	return text_string(json_object_get(j, key));
 }
 
 double text_number(const json_t *j, const char *key)
@@ -84,7 +89,10 @@ double text_number(const json_t *j, const char *key)
 int64_t text_integer(const json_t *j, const char *key)
 {
 	const json_t *x = json_object_get(j, key);
-	return json_is_integer(x) ? json_integer_value(x) : json_is_real(x) ? (int64_t)json_real_value(x) : 0;
+	if (json_is_integer(x))
+		return json_integer_value(x);
+	/* A file may hold any number. */
+	return json_is_real(x) && fabs(json_real_value(x)) < 9e18 ? (int64_t)json_real_value(x) : 0;
 }
 
 int text_columns(const char *s)
@@ -166,7 +174,7 @@ void text_paint(const struct text *t, FILE *f, enum text_colour c, const char *f
 char *text_us(char buf[24], double ns)
 {
 	double us = ns / 1000;
-	if (!isfinite(us))
+	if (!(fabs(us) < 1e15))
 		return strcpy(buf, "-");
 	snprintf(buf, 24, us < 10 ? "%.2f" : us < 10000 ? "%.1f" : "%.0f", us);
 	return buf;
@@ -174,7 +182,7 @@ char *text_us(char buf[24], double ns)
 
 char *text_ratio(char buf[24], double ratio)
 {
-	if (!isfinite(ratio))
+	if (!(fabs(ratio) < 1e15))
 		return strcpy(buf, "-");
 	snprintf(buf, 24, ratio < 100 ? "%.3f" : "%.1f", ratio);
 	return buf;
@@ -182,7 +190,7 @@ char *text_ratio(char buf[24], double ratio)
 
 char *text_percent(char buf[24], double fraction)
 {
-	if (!isfinite(fraction))
+	if (!(fabs(fraction) < 1e12))
 		return strcpy(buf, "-");
 	snprintf(buf, 24, "%+.1f %%", 100 * fraction);
 	return buf;
@@ -204,7 +212,7 @@ char *text_count(char buf[32], int64_t n)
 char *text_seconds(char buf[24], double ns)
 {
 	double s = ns / 1e9;
-	if (s < 0 || !isfinite(s))
+	if (!(s >= 0 && s < 1e12))
 		return strcpy(buf, "?");
 	if (s < 100)
 		snprintf(buf, 24, "%.1f s", s);

@@ -96,7 +96,7 @@ void text_verbose_cell(struct text *t, const struct row *r, const json_t *cell)
 			   text_ratio(a, r->ratio), text_ratio(b, r->lo), text_ratio(c, r->hi),
 			   text_get(json_object_get(cell, "timing"), "verdict"), r->gating ? "" : " (diagnostic)");
 	json_array_foreach(json_object_get(json_object_get(cell, "timing"), "notes"), i, x)
-		text_field(out, t->o.width, "note", "%s", json_string_value(x) ? json_string_value(x) : "");
+		text_field(out, t->o.width, "note", "%s", text_string(x));
 	json_array_foreach(json_object_get(cell, "notes"), i, x)
-		text_field(out, t->o.width, "note", "%s", json_string_value(x) ? json_string_value(x) : "");
+		text_field(out, t->o.width, "note", "%s", text_string(x));
 }
