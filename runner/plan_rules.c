@@ -90,15 +90,14 @@ static bool pick_by_row(const struct group *g, const struct table_row *row, stru
 	out->row = row->mark;
 	out->selection = SELECT_ARM;
 	out->arm = arms->arm[0].name;
-	if (strcmp(row->arm, "shipped") == 0)
-		return true;
-	int64_t arg;
+	int64_t arg = 0;
 	const struct assay_arm *desc = registry_arm(g->desc, row->arm, &arg, err);
-	if (!desc)
+	if (!desc && strcmp(row->arm, "shipped") != 0)
 		return false;
-	if (desc == arms->arm[0].desc && arg == arms->arm[0].arg)
+	/* "shipped" is what ships here, where the kernel has no arm of that very name. */
+	if (!desc || (desc == arms->arm[0].desc && arg == arms->arm[0].arg))
 		return true;
-	if (!(desc->flags & ASSAY_ARM_SELECTABLE))
+	if (!(desc->flags & ASSAY_ARM_SELECTABLE) && desc != &g->desc->arms[0])
 		return err_set(err, "arm '%s' of %s cannot be served: its descriptor does not say ASSAY_ARM_SELECTABLE",
 			       row->arm, g->desc->name);
 	out->arm = row->arm;
@@ -122,12 +121,12 @@ static bool pick_by_name(const struct group *g, const char *name, struct pick *o
 	const struct kernel_arms *arms = &g->space->arms[g->kernel];
 	const struct cell_arm *arm = find_arm(arms, name);
 	*out = (struct pick){.selection = SELECT_ARM, .arm = arms->arm[0].name};
-	if (strcmp(name, "shipped") == 0)
-		return true;
 	if (arm) {
 		out->arm = arm->name;
 		return true;
 	}
+	if (strcmp(name, "shipped") == 0)
+		return true; /* what ships here, under its own name */
 	int64_t arg;
 	if (!registry_arm(g->desc, name, &arg, err))
 		return err_prefix(err, "select '%s' is neither a table nor an arm", name);

@@ -681,6 +681,31 @@ START_TEST(selection)
 }
 END_TEST
 
+/* What ships in a case need not be the kernel's first arm: then `shipped` is one arm more. */
+START_TEST(another_ships)
+{
+	fx.arm[0] = (struct arm_use){.name = "split=2", .arm = "split=2", .role = ROLE_SHIPPED};
+	fx.arm[1] = (struct arm_use){.name = "shipped", .arm = "shipped", .role = ROLE_CANDIDATE};
+	fx.row[0].arm = "shipped";
+	struct plan *p = must_build();
+	ck_assert_str_eq(cell_at(p, 0).selected, "shipped");
+	ck_assert_int_eq(cell_at(p, 0).selection, SELECT_ARM);
+	plan_destroy(p);
+	fx.row[0].arm = "split=2";
+	p = must_build();
+	ck_assert_str_eq(cell_at(p, 0).selected, "split=2");
+	plan_destroy(p);
+	/* The kernel has no arm of that name: the word means what ships. */
+	fx.kernels[0] = "demo.sevens";
+	fx.arm[0] = (struct arm_use){.name = "f32", .arm = "f32", .role = ROLE_SHIPPED};
+	fx.cases[0].n_arms = 1;
+	fx.row[0].arm = "shipped";
+	p = must_build();
+	ck_assert_str_eq(cell_at(p, 0).selected, "f32");
+	plan_destroy(p);
+}
+END_TEST
+
 static void two_rows(const char *arm)
 {
 	fx.table[0].key[0] = "t";
@@ -821,6 +846,7 @@ int main(void)
 	tcase_add_test(tc, waivers);
 	tcase_add_test(tc, rigs);
 	tcase_add_test(tc, selection);
+	tcase_add_test(tc, another_ships);
 	tcase_add_test(tc, bad_tables);
 	tcase_add_test(tc, select_by_name);
 	tcase_add_test(tc, ignored);
