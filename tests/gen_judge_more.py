@@ -82,7 +82,7 @@ def signed_p(d, mu):
 
 
 def tail(n, k, p):
-    p = Fraction(p)
+    p = Fraction(str(p)) if isinstance(p, float) else Fraction(p)  # 0.012 is 3/250: small denominators are quick
     return sum(comb(n, i) * p ** i * (1 - p) ** (n - i) for i in range(max(k, 0), n + 1))
 
 
@@ -138,7 +138,7 @@ def main():
     out["point"] = []
     for n, p, a in ((48, 0.012, 0.01), (48, 0.012, 0.05), (1, 0.012, 0.01), (1000, 0.012, 0.01), (140, 0.012, 0.01), (10, 0.5, 1e-9)):
         k = 0
-        while tail(n, k, p) > Fraction(a):
+        while tail(n, k, p) > Fraction(str(a)):
             k += 1
         out["point"].append({"n": n, "p": p, "alpha": a, "k": k})
     out["clopper"] = [{"n": n, "k": k, "upper": solve(n, k + 1, "0.95") if k < n else 1.0,
