@@ -1,0 +1,51 @@
+# bash completion of assay. Verbs and options come from the binary's own help, so that they are never out of date.
+
+_assay_words() { # VERB: its long options; without a verb: the verbs
+	if [ $# -eq 0 ]; then
+		"$_assay_bin" --help 2>/dev/null | sed -n 's/^  \([a-z][a-z-]*\) .*/\1/p'
+	else
+		"$_assay_bin" "$1" --help 2>/dev/null | grep -o -e '--[a-z][a-z-]*' | sort -u
+	fi
+}
+
+_assay() {
+	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} verb=${COMP_WORDS[1]} _assay_bin=${COMP_WORDS[0]}
+	COMPREPLY=()
+	if [ "$COMP_CWORD" -eq 1 ]; then
+		mapfile -t COMPREPLY < <(compgen -W "$(_assay_words) --help --version" -- "$cur")
+		return
+	fi
+	case $prev in
+	--backend)
+		mapfile -t COMPREPLY < <(compgen -W "$("$_assay_bin" --version 2>/dev/null | sed -n 's/^backends: //p')" -- "$cur")
+		return
+		;;
+	--checks)
+		mapfile -t COMPREPLY < <(compgen -W 'identity repeat invariant reference regression ratio' -- "$cur")
+		return
+		;;
+	--shard)
+		mapfile -t COMPREPLY < <(compgen -W 'auto' -- "$cur")
+		return
+		;;
+	--filter | --set | --device | --arm | --launches | --processes)
+		return
+		;;
+	-o | --output | --rerun-failed | --plugin)
+		mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+		return
+		;;
+	esac
+	if [[ $cur == -* ]]; then
+		mapfile -t COMPREPLY < <(compgen -W "$(_assay_words "$verb")" -- "$cur")
+		return
+	fi
+	case $verb in
+	run | check | list | explain) mapfile -t COMPREPLY < <(compgen -f -X '!*.y?(a)ml' -- "$cur"; compgen -d -S / -- "$cur") ;;
+	show | rejudge) mapfile -t COMPREPLY < <(compgen -f -X '!*.jsonl' -- "$cur"; compgen -d -S / -- "$cur") ;;
+	schema) mapfile -t COMPREPLY < <(compgen -W 'suite verdict' -- "$cur") ;;
+	help) mapfile -t COMPREPLY < <(compgen -W "$(_assay_words)" -- "$cur") ;;
+	esac
+}
+
+complete -o filenames -o nosort -F _assay assay
