@@ -32,9 +32,11 @@ struct diags {
 	struct source *source;
 	size_t n_sources, source_cap;
 	int errors, warnings;
+	bool dropped; /* the last message was counted only: its notes go too */
 };
 
-enum { SHOWN_ERRORS = 20, SHOWN_COLUMNS = 96, TEXT_MAX = 1024 };
+/* Beyond KEPT messages are counted only, so that a file of nothing but mistakes costs what it is long. */
+enum { SHOWN_ERRORS = 20, KEPT = 2000, SHOWN_COLUMNS = 96, TEXT_MAX = 1024 };
 
 struct diags *diags_create(void)
 {
@@ -118,6 +120,11 @@ static bool same_place(const struct mark *a, const struct mark *b)
 
 bool diag_add(struct diags *d, enum severity sev, struct mark at, const char *fmt, ...)
 {
+	d->dropped = d->n >= KEPT;
+	if (d->dropped) {
+		*(sev == DIAG_ERROR ? &d->errors : &d->warnings) += 1;
+		return false;
+	}
 	va_list ap;
 	va_start(ap, fmt);
 	const char *text = format(d, fmt, ap);
@@ -141,7 +148,7 @@ bool diag_add(struct diags *d, enum severity sev, struct mark at, const char *fm
 
 void diag_note(struct diags *d, struct mark at, const char *fmt, ...)
 {
-	if (!d->n)
+	if (!d->n || d->dropped)
 		return;
 	va_list ap;
 	va_start(ap, fmt);
@@ -292,12 +299,13 @@ void diags_print(struct diags *d, FILE *out, bool colour)
 		d->message[i].file = file_index(d, d->message[i].at.file);
 	if (d->n)
 		qsort(d->message, d->n, sizeof *d->message, by_place);
-	int errors = 0;
+	int shown = 0;
 	for (size_t i = 0; i < d->n; i++)
-		if (d->message[i].sev != DIAG_ERROR || ++errors <= SHOWN_ERRORS)
+		if (d->message[i].sev != DIAG_ERROR || ++shown <= SHOWN_ERRORS)
 			print_one(d, &d->message[i], out, colour);
-	if (errors > SHOWN_ERRORS)
-		fprintf(out, "and %d more error%s\n", errors - SHOWN_ERRORS, errors == SHOWN_ERRORS + 1 ? "" : "s");
+	if (d->errors > SHOWN_ERRORS)
+		fprintf(out, "and %d more error%s\n", d->errors - SHOWN_ERRORS,
+			d->errors == SHOWN_ERRORS + 1 ? "" : "s");
 }
 
 /* Optimal string alignment: insert, delete, replace, swap neighbours. Letters of both cases are equal. */

@@ -1,6 +1,7 @@
 /* Axes of a case: lists, ranges, powers of two, zips. */
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "suite_load.h"
@@ -21,24 +22,42 @@ static bool too_many(struct loader *l, struct mark at, double n)
 	return diag_add(l->diags, DIAG_ERROR, at, "%.0f values; an axis has at most %d", n, AXIS_VALUES_MAX);
 }
 
+/* A value of a list and where it stands. */
+struct placed {
+	struct number v;
+	int at;
+};
+
+static int by_value(const void *pa, const void *pb)
+{
+	const struct placed *a = pa, *b = pb;
+	if (a->v.d != b->v.d)
+		return a->v.d < b->v.d ? -1 : 1;
+	if (a->v.i != b->v.i)
+		return a->v.i < b->v.i ? -1 : 1;
+	return a->at - b->at;
+}
+
 static bool list_values(struct loader *l, const struct yaml_node *v, struct axis *x)
 {
 	int n = v->kind == YAML_TREE_SEQ ? v->n : 1;
 	struct number *value = arena_array(l->arena, (size_t)n, sizeof *value);
+	struct placed *sorted = arena_array(l->arena, (size_t)n, sizeof *sorted);
 	bool good = true;
 	if (n > AXIS_VALUES_MAX)
 		return too_many(l, v->mark, n);
 	for (int i = 0; i < n; i++) {
-		const struct yaml_node *item = v->kind == YAML_TREE_SEQ ? v->item[i] : v;
-		number_read(item, &value[i]);
-		/* Lists are short; a long one is a range. */
-		for (int k = 0; k < i; k++)
-			if (value[k].d == value[i].d && value[k].i == value[i].i) {
-				good = diag_add(l->diags, DIAG_ERROR, item->mark,
-						"the value %s stands twice on the axis", item->text);
-				diag_note(l->diags, v->item[k]->mark, "first here");
-				break;
-			}
+		number_read(v->kind == YAML_TREE_SEQ ? v->item[i] : v, &value[i]);
+		sorted[i] = (struct placed){value[i], i};
+	}
+	qsort(sorted, (size_t)n, sizeof *sorted, by_value);
+	for (int i = 1; i < n; i++) {
+		const struct placed *a = &sorted[i - 1], *b = &sorted[i];
+		if (a->v.d != b->v.d || a->v.i != b->v.i)
+			continue;
+		good = diag_add(l->diags, DIAG_ERROR, v->item[b->at]->mark, "the value %s stands twice on the axis",
+				v->item[b->at]->text);
+		diag_note(l->diags, v->item[a->at]->mark, "first here");
 	}
 	x->value = value;
 	x->n = n;

@@ -82,6 +82,19 @@ START_TEST(twenty_are_shown)
 }
 END_TEST
 
+START_TEST(thousands_are_counted)
+{
+	struct diags *d = diags_create();
+	for (int i = 1; i <= 200000; i++) {
+		diag_add(d, DIAG_ERROR, at("a", i, 1, 0), "e");
+		diag_note(d, (struct mark){0}, "n");
+	}
+	ck_assert_int_eq(diags_errors(d), 200000);
+	ck_assert_ptr_nonnull(strstr(printed(d), "a:20:1: error: e\na:20:1: note: n\nand 199980 more errors\n"));
+	diags_destroy(d);
+}
+END_TEST
+
 START_TEST(terminal_is_safe)
 {
 	struct diags *d = diags_create();
@@ -147,6 +160,7 @@ int main(void)
 	tcase_add_test(t, sorted_by_file_then_place);
 	tcase_add_test(t, same_message_counts_once);
 	tcase_add_test(t, twenty_are_shown);
+	tcase_add_test(t, thousands_are_counted);
 	tcase_add_test(t, terminal_is_safe);
 	tcase_add_test(t, columns_count_characters);
 	tcase_add_test(t, long_lines_are_cut);

@@ -393,6 +393,82 @@ START_TEST(files_are_known)
 }
 END_TEST
 
+static void put_file(const char *dir, const char *name, const char *content)
+{
+	char path[512];
+	snprintf(path, sizeof path, "%s/%s", dir, name);
+	FILE *f = fopen(path, "w");
+	ck_assert_ptr_nonnull(f);
+	fputs(content, f);
+	fclose(f);
+}
+
+START_TEST(includes_are_so_deep)
+{
+	char dir[] = "/tmp/assay-suite-XXXXXX", name[64], content[512], path[512];
+	ck_assert_ptr_nonnull(mkdtemp(dir));
+	struct suite_options opt = {.registry = registry};
+	for (int deepest = 16; deepest <= 17; deepest++) {
+		snprintf(content, sizeof content, "%sinclude: x1.yaml\n%s%s", HEAD, CASE, CHECKS);
+		put_file(dir, "top.yaml", content);
+		for (int i = 1; i <= deepest; i++) {
+			snprintf(name, sizeof name, "x%d.yaml", i);
+			snprintf(content, sizeof content, i < deepest ? "include: x%d.yaml\n" : "margins: []\n", i + 1);
+			put_file(dir, name, content);
+		}
+		snprintf(path, sizeof path, "%s/top.yaml", dir);
+		struct suite *s = suite_load(path, &opt, diags);
+		ck_assert_msg((s != NULL) == (deepest == 16), "%s", messages());
+		suite_destroy(s);
+	}
+	ck_assert_ptr_nonnull(strstr(messages(), "x16.yaml:1:10: error: includes nested deeper than 16"));
+	for (int i = 1; i <= 17; i++) {
+		snprintf(path, sizeof path, "%s/x%d.yaml", dir, i);
+		remove(path);
+	}
+	put_file(dir, "a.npy", "");
+	snprintf(content, sizeof content,
+		 "assay: 1\nsuite: t\ngeometries: {g: {n_head: 4, kv_rank: 16, d_nope: 8}}\n"
+		 "distributions: {unit: {fill: npy, path: a.npy}}\n%s%s",
+		 CASE, CHECKS);
+	put_file(dir, "top.yaml", content);
+	snprintf(path, sizeof path, "%s/top.yaml", dir);
+	diags_destroy(diags);
+	diags = diags_create();
+	struct suite *s = suite_load(path, &opt, diags);
+	ck_assert_msg(s != NULL, "%s", messages());
+	const char *npy = s->cases[0].data[0]->rules[0].spec.path;
+	ck_assert_int_eq(npy[0], '/');
+	ck_assert_str_eq(npy + strlen(npy) - 6, "/a.npy");
+	suite_destroy(s);
+	remove(path);
+	snprintf(path, sizeof path, "%s/a.npy", dir);
+	remove(path);
+	remove(dir);
+}
+END_TEST
+
+START_TEST(long_lists_are_quick)
+{
+	size_t cap = 1 << 20, n = 0;
+	char *yaml = malloc(cap);
+	n += (size_t)
+		sprintf(yaml,
+			"assay: 1\nsuite: t\nmax_cells: 1000000\ngeometries: {g: {kv_rank: 16, n_head: 1, top_k: 4, "
+			"d_nope: 8, t_q: 1}}\ncases:\n"
+			"  - {id: c, kernels: mla.attn_gathered, geometry: g, checks: {repeat: true}, axes: {kv: [");
+	for (int i = 0; i < 90000; i++)
+		n += (size_t)sprintf(yaml + n, "%d,", i + 1);
+	n += (size_t)sprintf(yaml + n, "90001]}}\n");
+	struct suite_options opt = {.registry = registry};
+	struct suite *s = suite_load_text("t.yaml", yaml, n, &opt, diags);
+	ck_assert_msg(s != NULL, "%s", messages());
+	ck_assert_int_eq(s->cases[0].axis[0].n, 90001);
+	suite_destroy(s);
+	free(yaml);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("suite");
@@ -411,6 +487,8 @@ int main(void)
 	tcase_add_test(t, words_are_those_of_the_code);
 	tcase_add_test(t, committed_pages_are_current);
 	tcase_add_test(t, files_are_known);
+	tcase_add_test(t, includes_are_so_deep);
+	tcase_add_test(t, long_lists_are_quick);
 	suite_add_tcase(s, t);
 	SRunner *r = srunner_create(s);
 	srunner_run_all(r, CK_NORMAL);
