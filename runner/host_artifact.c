@@ -116,7 +116,7 @@ static const char *hash_code(const struct symbols *s, uint64_t value, char name[
 			own = &s->sym[i];
 	if (!own)
 		return s->dynamic_only ? "the module is stripped" : "no symbol covers the address";
-	const char *own_name = function_name(s, own);
+	const char *own_name = s->names + own->st_name;
 	snprintf(name, 128, "%s", own_name);
 	size_t stem = strlen(own_name);
 
