@@ -29,12 +29,12 @@ constexpr int GROUP = 128; /* slots of a softmax */
 constexpr int HEADS = 64;  /* heads of a block */
 constexpr int COLS = 64;   /* columns of a slab */
 constexpr int LEAVES = 8;  /* slabs of a row, at most */
-constexpr int SCORE_UNROLL = SU_, LEAF_UNROLL = UNROLL_;
-constexpr int MERGE = 16, MERGE_THREADS = 64;
+constexpr int SCORE_UNROLL = 4, LEAF_UNROLL = 2, VALUE_UNROLL = 4; /* steps of 16 columns, slabs, steps of 16 slots */
+constexpr int MERGE = 16, MERGE_THREADS = 128;
 constexpr int CHUNKS = COLS / 4;
 constexpr int SCORE_N = 4; /* tiles of 8 heads that a warp has: of scores */
 constexpr int VALUE_N = 2; /* and of values */
-constexpr int ROW_LD = CHUNKS + 2, QUERY_LD = CHUNKS + 4, SCORE_LD = GROUP + 16; /* see section 3 */
+constexpr int ROW_LD = CHUNKS + 2, QUERY_LD = CHUNKS + 4, SCORE_LD = GROUP + 8; /* see section 3 */
 
 struct attn {
 	const float *q_lat; /* [t_q][n_head][kv_rank] */
@@ -187,7 +187,7 @@ struct stage {
 	float4 query[HEADS][QUERY_LD];
 };
 
-/* Scores and weights: [head][SCORE_LD]. Of 16 slots, slot c + 4 i is at place 4 c + i: a lane then finds the weights that it
+/* Scores and weights: [head][SCORE_LD], 34 chunks, so as with rows the heads of a tile are interleaved when weights are read. Of 16 slots, slot c + 4 i is at place 4 c + i: a lane then finds the weights that it
  * needs for one reading of rows side by side. */
 __device__ __forceinline__ int place(int slot)
 {
@@ -441,12 +441,12 @@ __device__ __forceinline__ void values(const stage &s, const float *score, int w
 {
 	const int g = lane / 4, c = lane % 4, col0 = 32 * (warp % 2), head0 = 8 * VALUE_N * (warp / 2);
 	sum_tile acc[2][VALUE_N] = {};
-#pragma unroll 2
+#pragma unroll VALUE_UNROLL
 	for (int k = 0; k < slots; k += 16) {
 		float4 rows[4], weight[VALUE_N];
 #pragma unroll
 		for (int n = 0; n < VALUE_N; n++)
-			weight[n] = *(const float4 *)&score[(head0 + 8 * n + g) * SCORE_LD + k + 4 * c];
+			weight[n] = *(const float4 *)&score[(head0 + 8 * n + interleave(g)) * SCORE_LD + k + 4 * c];
 #pragma unroll
 		for (int i = 0; i < 4; i++)
 			rows[i] = s.rows[k + c + 4 * i][col0 / 4 + g];
@@ -468,7 +468,7 @@ __device__ __forceinline__ void values(const stage &s, const float *score, int w
 	for (int n = 0; n < VALUE_N; n++)
 #pragma unroll
 		for (int odd = 0; odd < 2; odd++) {
-			const int head = head0 + 8 * n + 2 * c + odd;
+			const int head = head0 + 8 * n + interleave(2 * c + odd);
 			if (head < heads)
 				*(float4 *)(out + head * ld + col0 + 4 * g) =
 					make_float4(acc[0][n].large[odd] + acc[0][n].small[odd],
@@ -501,7 +501,7 @@ __device__ __forceinline__ void wait_for_predecessor()
  * or (without clusters) its part of them. A slab is fetched into stage `slab % STAGES`; values go through the slabs
  * backwards, so that the last ones are still there. */
 template <int LOCAL, int PEERS, int STAGES, bool PARKED>
-__global__ void __launch_bounds__(THREADS) attn_block(attn a)
+__global__ void __launch_bounds__(THREADS, LOCAL == 1 ? 2 : 1) attn_block(attn a)
 {
 	extern __shared__ float4 shared[];
 	stage *stages = (stage *)shared;

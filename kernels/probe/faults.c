@@ -6,7 +6,8 @@
  * shows it, and a check that no fault can fail proves nothing. What a fault does is in its doc line. Several remember
  * earlier launches in file-scope atomics, which no honest kernel may: that is what they are for.
  *
- * Not here, because they need a device: work on another stream. Its like on the host is `late`. */
+ * Some have a like on a device (faults.cu): there `late` works on a stream of its own and `crash` writes to an address that
+ * nobody owns; `asserts` is a device's alone. */
 #include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -16,6 +17,7 @@
 #include <unistd.h>
 
 #include "../mla/host.h"
+#include "probe.h"
 
 enum { ROWS, D, PARAMS };
 enum { A, B, OUT, TENSORS };
@@ -443,6 +445,12 @@ static int reference(const struct assay_call *call, int t, const struct assay_ro
 	{                                                                                                              \
 		.name = #name_, .flags = ASSAY_ARM_BITWISE | ASSAY_ARM_FAULT, .doc = doc_, .ops = { OPS(name_) }       \
 	}
+/* The same, on a device too. */
+#define FAULT_BOTH(name_, doc_)                                                                                        \
+	{                                                                                                              \
+		.name = #name_, .flags = ASSAY_ARM_BITWISE | ASSAY_ARM_FAULT, .doc = doc_,                             \
+		.ops = { OPS(name_), PROBE_CUDA(probe_faults_cuda_##name_) }                                           \
+	}
 /* Right within the reference's bound, and wrong otherwise. */
 #define ROUNDED(name_, doc_)                                                                                           \
 	{                                                                                                              \
@@ -455,42 +463,46 @@ static const struct assay_arm arms[] = {
 	{.name = "shipped",
 	 .flags = ASSAY_ARM_BITWISE | ASSAY_ARM_SELECTABLE,
 	 .doc = "right: a loop a row",
-	 .ops = {OPS(shipped)}},
+	 .ops = {OPS(shipped), PROBE_CUDA(probe_faults_cuda_shipped)}},
 	{.name = "split",
 	 .arg_name = "N",
 	 .arg_min = 2,
 	 .arg_max = 64,
 	 .flags = ASSAY_ARM_BITWISE | ASSAY_ARM_SELECTABLE,
 	 .doc = "right: N workers",
-	 .ops = {OPS(split)}},
-	FAULT(nothing, "writes nothing"),
-	FAULT(ulp, "one element is one ULP off"),
+	 .ops = {OPS(split), PROBE_CUDA(probe_faults_cuda_split)}},
+	FAULT_BOTH(nothing, "writes nothing"),
+	FAULT_BOTH(ulp, "one element is one ULP off"),
 	FAULT(flip_bit, "one bit of one element is flipped"),
-	FAULT(unwritten_tail, "the last element is not written"),
+	FAULT_BOTH(unwritten_tail, "the last element is not written"),
 	FAULT(zero_rows, "17 % of the elements are 0"),
-	FAULT(nan, "the last element is NaN"),
+	FAULT_BOTH(nan, "the last element is NaN"),
 	FAULT(inf, "the first element is infinite"),
-	FAULT(overrun, "writes one element beyond the output"),
-	FAULT(underrun, "writes one element before the output"),
-	FAULT(over_read, "adds 0 times the row beyond a: only a NaN there shows"),
+	FAULT_BOTH(overrun, "writes one element beyond the output"),
+	FAULT_BOTH(underrun, "writes one element before the output"),
+	FAULT_BOTH(over_read, "adds 0 times the row beyond a: only a NaN there shows"),
 	FAULT(over_read_max, "maximum with what is beyond a: only a huge number there shows"),
-	FAULT(changes_input, "flips a bit of a"),
+	FAULT_BOTH(changes_input, "flips a bit of a"),
 	FAULT(caches, "returns its first result for the same address of a"),
 	FAULT(drifts, "right ten times, then one bit off"),
-	FAULT(racy, "2 % of its launches are one bit off, at changing places"),
+	FAULT_BOTH(racy, "2 % of its launches are one bit off, at changing places"),
 	ROUNDED(batch, "the order of the sum follows the number of rows"),
 	ROUNDED(position, "the order of the sum follows the row's position"),
 	ROUNDED(neighbours, "the order of the sum follows the next row's data"),
-	FAULT(slow, "does its work three times"),
+	FAULT_BOTH(slow, "does its work three times"),
 	{.name = "late",
 	 .flags = ASSAY_ARM_BITWISE | ASSAY_ARM_FAULT,
 	 .doc = "returns at once, writes 20 ms later from a thread",
-	 .ops = {&host_late}},
-	FAULT(hang, "never returns"),
-	FAULT(crash, "writes to address 0"),
+	 .ops = {&host_late, PROBE_CUDA(probe_faults_cuda_late)}},
+	{.name = "asserts",
+	 .flags = ASSAY_ARM_BITWISE | ASSAY_ARM_FAULT,
+	 .doc = "fails an assertion on the device",
+	 .ops = {NULL, PROBE_CUDA(probe_faults_cuda_asserts)}},
+	FAULT_BOTH(hang, "never returns"),
+	FAULT_BOTH(crash, "writes to address 0"),
 	FAULT(stack, "needs 256 MiB of stack"),
 	FAULT(exits, "ends its process with status 0"),
-	FAULT(fails, "returns an error"),
+	FAULT_BOTH(fails, "returns an error"),
 	FAULT(fails_sometimes, "returns an error in every seventh launch"),
 	FAULT(stdout_noise, "right, but prints something like a record on stdout"),
 	{.name = "unsupported",

@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 
 #include "../mla/host.h"
+#include "probe.h"
 
 enum { N, PARAMS };
 enum { X, Y, TENSORS };
@@ -86,14 +87,14 @@ static const struct assay_arm arms[] = {
 	{.name = "shipped",
 	 .flags = ASSAY_ARM_BITWISE | ASSAY_ARM_SELECTABLE,
 	 .doc = "one loop",
-	 .ops = {&host_shipped}},
+	 .ops = {&host_shipped, PROBE_CUDA(probe_inout_cuda_shipped)}},
 	{.name = "split",
 	 .arg_name = "N",
 	 .arg_min = 2,
 	 .arg_max = 64,
 	 .flags = ASSAY_ARM_BITWISE | ASSAY_ARM_SELECTABLE,
 	 .doc = "N workers",
-	 .ops = {&host_split}},
+	 .ops = {&host_split, PROBE_CUDA(probe_inout_cuda_split)}},
 	{.name = "accumulates",
 	 .flags = ASSAY_ARM_BITWISE | ASSAY_ARM_FAULT,
 	 .doc = "right once, then only if y is not restored",

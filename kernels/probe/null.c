@@ -1,5 +1,6 @@
 /* probe.null: a launch and one word. What is timed here is the harness. */
 #include "../mla/host.h"
+#include "probe.h"
 
 enum { OUT, TENSORS };
 
@@ -39,7 +40,7 @@ static const struct assay_arm arms[] = {
 	{.name = "shipped",
 	 .flags = ASSAY_ARM_BITWISE | ASSAY_ARM_SELECTABLE,
 	 .doc = "writes a 1",
-	 .ops = {&host_shipped}},
+	 .ops = {&host_shipped, PROBE_CUDA(probe_null_cuda_shipped)}},
 };
 
 const struct assay_kernel assay_kernel_probe_null = {

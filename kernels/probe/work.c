@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "../mla/host.h"
+#include "probe.h"
 
 enum { STEPS, PARAMS };
 enum { SEED, OUT, TENSORS };
@@ -109,14 +110,14 @@ static const struct assay_arm arms[] = {
 	{.name = "shipped",
 	 .flags = ASSAY_ARM_BITWISE | ASSAY_ARM_SELECTABLE,
 	 .doc = "`steps` steps",
-	 .ops = {&host_shipped}},
+	 .ops = {&host_shipped, PROBE_CUDA(probe_work_cuda_shipped)}},
 	{.name = "more",
 	 .arg_name = "P",
 	 .arg_min = 1,
 	 .arg_max = 10000,
 	 .flags = ASSAY_ARM_BITWISE | ASSAY_ARM_SELECTABLE,
 	 .doc = "P per mille more steps, the same output: a planted slowdown (more=10 is +1 %)",
-	 .ops = {&host_more}},
+	 .ops = {&host_more, PROBE_CUDA(probe_work_cuda_more)}},
 };
 
 const struct assay_kernel assay_kernel_probe_work = {

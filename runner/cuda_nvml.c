@@ -1,0 +1,192 @@
+#include "cuda_nvml.h"
+
+#include <dlfcn.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The few declarations that are needed; the library's interface is versioned by its symbols, so they do not move. */
+typedef struct nvmlDevice *device_handle;
+enum { OK = 0, CLOCK_SM = 1, CLOCK_MEM = 2, TEMPERATURE_GPU = 0, TOO_SMALL = 7 };
+struct process_info { /* of the _v3 functions */
+	unsigned pid;
+	unsigned long long used_bytes;
+	unsigned gpu_instance, compute_instance;
+};
+
+/* Reasons that mean a window is not worth its samples. */
+static const struct {
+	unsigned long long bit;
+	const char *text;
+} reasons[] = {
+	{0x40, "hardware thermal slowdown"},
+	{0x20, "software thermal slowdown"},
+	{0x80, "power brake"},
+	{0x08, "hardware slowdown"},
+	{0x04, "power cap"},
+	{0x10, "synchronised boost with another GPU"},
+};
+
+struct cuda_nvml {
+	void *library;
+	device_handle device;
+	int (*shutdown)(void);
+	int (*clock)(device_handle, int, unsigned *);
+	int (*clock_max)(device_handle, int, unsigned *);
+	int (*temperature)(device_handle, int, unsigned *);
+	int (*power)(device_handle, unsigned *);
+	int (*power_limit)(device_handle, unsigned *);
+	int (*throttle)(device_handle, unsigned long long *);
+	int (*processes)(device_handle, unsigned *, struct process_info *);
+	int (*graphics_processes)(device_handle, unsigned *, struct process_info *);
+	int (*ecc)(device_handle, unsigned *, unsigned *);
+	int (*mig)(device_handle, unsigned *, unsigned *);
+	int (*persistence)(device_handle, unsigned *);
+	int (*driver)(char *, unsigned);
+};
+
+/* ISO C has no cast from a data pointer to a function's. */
+static void find(void *library, const char *name, void *slot)
+{
+	void *p = dlsym(library, name);
+	memcpy(slot, &p, sizeof p);
+}
+
+struct cuda_nvml *cuda_nvml_open(const char *uuid, const char **why)
+{
+	int (*init)(void);
+	int (*by_uuid)(const char *, device_handle *);
+	struct cuda_nvml *n = calloc(1, sizeof *n);
+
+	*why = "out of memory";
+	if (!n)
+		return NULL;
+	*why = "libnvidia-ml.so.1 is not installed";
+	n->library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
+	if (!n->library)
+		goto fail;
+	find(n->library, "nvmlInit_v2", &init);
+	find(n->library, "nvmlShutdown", &n->shutdown);
+	find(n->library, "nvmlDeviceGetHandleByUUID", &by_uuid);
+	find(n->library, "nvmlDeviceGetClockInfo", &n->clock);
+	find(n->library, "nvmlDeviceGetMaxClockInfo", &n->clock_max);
+	find(n->library, "nvmlDeviceGetTemperature", &n->temperature);
+	find(n->library, "nvmlDeviceGetPowerUsage", &n->power);
+	find(n->library, "nvmlDeviceGetEnforcedPowerLimit", &n->power_limit);
+	find(n->library, "nvmlDeviceGetCurrentClocksThrottleReasons", &n->throttle);
+	find(n->library, "nvmlDeviceGetComputeRunningProcesses_v3", &n->processes);
+	find(n->library, "nvmlDeviceGetGraphicsRunningProcesses_v3", &n->graphics_processes);
+	find(n->library, "nvmlDeviceGetEccMode", &n->ecc);
+	find(n->library, "nvmlDeviceGetMigMode", &n->mig);
+	find(n->library, "nvmlDeviceGetPersistenceMode", &n->persistence);
+	find(n->library, "nvmlSystemGetDriverVersion", &n->driver);
+	*why = "libnvidia-ml.so.1 lacks the functions that are asked of it";
+	if (!init || !n->shutdown || !by_uuid)
+		goto fail_close;
+	*why = "nvmlInit failed";
+	if (init() != OK)
+		goto fail_close;
+	*why = "NVML does not know the device";
+	if (by_uuid(uuid, &n->device) != OK) {
+		n->shutdown();
+		goto fail_close;
+	}
+	*why = NULL;
+	return n;
+
+fail_close:
+	dlclose(n->library);
+fail:
+	free(n);
+	return NULL;
+}
+
+void cuda_nvml_close(struct cuda_nvml *n)
+{
+	if (!n)
+		return;
+	n->shutdown();
+	dlclose(n->library);
+	free(n);
+}
+
+/* Processes of a list that are not us nor our parent or its other workers: those of our process group. -1: not known. */
+static int others(device_handle d, int (*list)(device_handle, unsigned *, struct process_info *))
+{
+	enum { MOST = 64 };
+	struct process_info p[MOST];
+	unsigned n = MOST;
+	int count = 0;
+
+	if (!list)
+		return -1;
+	int rc = list(d, &n, p);
+	if (rc == TOO_SMALL)
+		return MOST;
+	if (rc != OK)
+		return -1;
+	for (unsigned i = 0; i < n && i < MOST; i++) {
+		pid_t pid = (pid_t)p[i].pid;
+		/* A process of another pid namespace cannot be looked up; it is not ours then. */
+		if (pid != getpid() && pid != getppid() && getpgid(pid) != getpgrp())
+			count++;
+	}
+	return count;
+}
+
+void cuda_nvml_state(struct cuda_nvml *n, struct device_state *out)
+{
+	unsigned v;
+	unsigned long long bits;
+
+	*out = (struct device_state){-1, -1, -1, -1, 0, NULL, -1};
+	if (!n)
+		return;
+	if (n->clock && n->clock(n->device, CLOCK_SM, &v) == OK)
+		out->sm_mhz = (int)v;
+	if (n->clock && n->clock(n->device, CLOCK_MEM, &v) == OK)
+		out->mem_mhz = (int)v;
+	if (n->temperature && n->temperature(n->device, TEMPERATURE_GPU, &v) == OK)
+		out->temperature_c = (int)v;
+	if (n->power && n->power(n->device, &v) == OK)
+		out->power_w = (int)((v + 500) / 1000);
+	if (n->throttle && n->throttle(n->device, &bits) == OK)
+		for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
+			if (bits & reasons[i].bit) {
+				out->throttle |= reasons[i].bit;
+				if (!out->throttle_text)
+					out->throttle_text = reasons[i].text;
+			}
+	int compute = others(n->device, n->processes), graphics = others(n->device, n->graphics_processes);
+	if (compute >= 0)
+		out->other_processes = compute + (graphics > 0 ? graphics : 0);
+}
+
+static void set_unsigned(json_t *o, const char *key, bool known, unsigned v)
+{
+	json_object_set_new(o, key, known ? json_integer(v) : json_null());
+}
+
+void cuda_nvml_describe(struct cuda_nvml *n, json_t *o)
+{
+	unsigned v = 0, pending;
+	char text[96] = "";
+
+	if (!n)
+		return;
+	bool known = n->driver && n->driver(text, sizeof text) == OK;
+	json_object_set_new(o, "driver_version", known ? json_string(text) : json_null());
+	known = n->power_limit && n->power_limit(n->device, &v) == OK;
+	set_unsigned(o, "power_limit_w", known, v / 1000);
+	known = n->clock_max && n->clock_max(n->device, CLOCK_SM, &v) == OK;
+	set_unsigned(o, "sm_max_mhz", known, v);
+	known = n->clock_max && n->clock_max(n->device, CLOCK_MEM, &v) == OK;
+	set_unsigned(o, "mem_max_mhz", known, v);
+	known = n->ecc && n->ecc(n->device, &v, &pending) == OK;
+	json_object_set_new(o, "ecc", known ? json_boolean(v) : json_null());
+	known = n->mig && n->mig(n->device, &v, &pending) == OK;
+	json_object_set_new(o, "mig", known ? json_boolean(v) : json_null());
+	known = n->persistence && n->persistence(n->device, &v) == OK;
+	json_object_set_new(o, "persistence", known ? json_boolean(v) : json_null());
+}
