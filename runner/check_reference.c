@@ -213,7 +213,8 @@ static void finding_of(struct job *j, int a)
 	json_object_set_new(f, "rows_of", json_integer(j->n_all));
 }
 
-static bool one_output(struct stage *st, const struct evidence *ev, const struct assay_call *call, int t, int out,
+/* only: the one subject that this reference is for; -1: all of them. */
+static bool one_output(struct stage *st, const struct evidence *ev, const struct assay_call *call, int t, int out, int only,
 		       struct err *err)
 {
 	const struct assay_kernel *k = st->cell->kernel;
@@ -225,7 +226,8 @@ static bool one_output(struct stage *st, const struct evidence *ev, const struct
 	for (int i = 0; i < shape->rank; i++)
 		*(i < k->row_rank ? &j.n_all : &j.row_len) *= shape->dim[i];
 	for (int i = 0; i < st->n_subjects; i++)
-		if (st->subject[i].role != ROLE_NULL && ev->have[0][i] && stage_listed(c->arms, st->subject[i].name)) {
+		if ((only < 0 || only == i) && st->subject[i].role != ROLE_NULL && ev->have[0][i] &&
+		    stage_listed(c->arms, st->subject[i].name)) {
 			j.score[j.n_subjects].worst = -1;
 			j.subject[j.n_subjects++] = i;
 		}
@@ -288,12 +290,20 @@ bool check_reference(struct stage *st, const struct evidence *ev, struct err *er
 				  .tensor = host,
 				  .shape = st->main.shape,
 				  .error = text,
-				  .threads = st->ops->info(st->be)->threads};
+				  .threads = st->ops->info(st->be)->threads,
+				  .backend = st->ops->kind};
 	for (int i = 0; i < st->n_subjects && !any; i++)
 		if (ev->have[0][i])
 			any = &ev->first[0][i];
-	for (int out = 0; ok && any && out < any->n; out++)
-		ok = one_output(st, ev, &call, any->tensor[out], out, err);
+	const int turns = k->reference_per_arm ? st->n_subjects : 1;
+	for (int turn = 0; ok && any && turn < turns; turn++) {
+		if (k->reference_per_arm) {
+			call.arm = st->subject[turn].arm->desc;
+			call.arm_arg = st->subject[turn].arm->arg;
+		}
+		for (int out = 0; ok && out < any->n; out++)
+			ok = one_output(st, ev, &call, any->tensor[out], out, k->reference_per_arm ? turn : -1, err);
+	}
 	for (int t = 0; t < k->n_tensors; t++)
 		if (host[t] && host[t] != st->in[t]->live.data)
 			free(host[t]);

@@ -257,6 +257,8 @@ struct ready *ready_create(struct stage *st, struct scene *sc, struct subject *s
 		.threads = st->ops->info(st->be)->threads,
 		.stream = st->ops->stream ? st->ops->stream(st->be) : NULL,
 		.error = r->error,
+		.arm = s->arm->desc,
+		.backend = st->ops->kind,
 	};
 	if (s->ops->workspace_bytes)
 		r->call.workspace_bytes = s->ops->workspace_bytes(&sc->point, s->arm->arg);
@@ -442,6 +444,8 @@ static void subjects_of(struct stage *st, bool null_arm)
 				      .unsupported = a->unsupported};
 		if (!s->unsupported && a->desc->unsupported)
 			s->unsupported = a->desc->unsupported(&c->point, a->arg, kind);
+		if (!s->unsupported && a->desc->unsupported_on)
+			s->unsupported = a->desc->unsupported_on(kind, st->ops->info(st->be)->cc);
 		if (!s->unsupported && !s->ops)
 			s->unsupported = kind == ASSAY_HOST ? "it has no host code" : "it has no cuda code";
 		if (!s->unsupported && a->graph && !st->ops->graph_capture)

@@ -4,6 +4,8 @@
 
 #include "registry.h"
 
+#define TEXT_(x) #x
+#define TEXT(x) TEXT_(x)
 #define PLUGIN(name) ASSAY_TEST_BUILD "/plugin/" name ".so"
 
 static struct registry *reg;
@@ -97,7 +99,7 @@ static const struct {
 	const char *path, *message;
 } bad_plugins[] = {
 	{PLUGIN("absent"), "cannot be loaded"},
-	{PLUGIN("other_abi"), "ABI number 2 and this program wants 1"},
+	{PLUGIN("other_abi"), "and this program wants " TEXT(ASSAY_ABI) "; build it against this adapter.h"},
 	{PLUGIN("no_symbol"), "exports neither 'assay_kernel' nor 'assay_kernels'"},
 	{PLUGIN("clash"), "its descriptor of 'mla.absorb_q' is bound to the one built into this program"},
 };

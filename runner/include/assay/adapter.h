@@ -20,7 +20,7 @@ extern "C" {
 #endif
 
 /* Raised whenever a struct below changes its shape. A plugin of another number is refused with both numbers named. */
-#define ASSAY_ABI 1
+#define ASSAY_ABI 2
 
 #define ASSAY_MAX_RANK 6
 #define ASSAY_MAX_PARAMS 16
@@ -120,6 +120,8 @@ struct assay_launch {
 	size_t dynamic_smem_bytes;
 };
 
+struct assay_arm;
+
 /* All that a hook of an arm gets. Pointers in `tensor` are host addresses on the host and device addresses on cuda, in
  * the order of kernel->tensors; equal for every arm of a cell. */
 struct assay_call {
@@ -135,6 +137,9 @@ struct assay_call {
 	void (*note)(void *ctx, const struct assay_launch *launch);
 	void *note_ctx;
 	char *error;                           /* ASSAY_ERROR_MAX bytes */
+	/* The arm that is called, and where; in reference() the arm that is held against it (NULL unless reference_per_arm). */
+	const struct assay_arm *arm;
+	enum assay_backend backend;
 };
 
 /* How an arm runs on one backend. run() only enqueues on cuda (no synchronisation, no allocation); on the host it computes.
@@ -165,6 +170,8 @@ struct assay_arm {
 	/* NULL, or why this arm cannot run at this point (the cell then says `skip`, or fails where a table names it). Returns
 	 * NULL if it can. The text is static. */
 	const char *(*unsupported)(const struct assay_point *, int64_t arm_arg, enum assay_backend);
+	/* The same for a whole architecture, asked where the device is known. cc as in form(). NULL hook: runs on all. */
+	const char *(*unsupported_on)(enum assay_backend, int cc);
 };
 
 /* ---- facts, work, reference ---------------------------------------------------------------------------------------- */
@@ -213,6 +220,7 @@ struct assay_kernel {
 	 * explained in the kernel's file). Several threads may compute disjoint rows at once: it must be pure. NULL hook: none. */
 	int (*reference)(const struct assay_call *, int t, const struct assay_rows *, double *ref, double *bound);
 	int row_rank; /* leading dimensions of the outputs that make a row */
+	bool reference_per_arm; /* the arms compute different things: reference() is asked for each with call->arm set */
 
 	/* Which elements of output t are defined at this point: mask[i] = 1. NULL hook: all of them. */
 	int (*defined)(const struct assay_call *, int t, uint8_t *mask);
