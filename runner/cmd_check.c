@@ -59,7 +59,7 @@ static void print_json(json_t *j, int depth, FILE *f)
 		free(line);
 		return;
 	}
-	const char *sep = "\n", *key;
+	const char *sep = "\n", *key = NULL;
 	json_t *v;
 	size_t i;
 	fputs(list ? "[" : "{", f);

@@ -89,7 +89,7 @@ static const char *clean(struct arena *a, const char *s)
 	return out;
 }
 
-static const char *format(struct diags *d, const char *fmt, va_list ap)
+__attribute__((format(printf, 2, 0))) static const char *format(struct diags *d, const char *fmt, va_list ap)
 {
 	char buf[TEXT_MAX];
 	int n = vsnprintf(buf, sizeof buf, fmt, ap);
