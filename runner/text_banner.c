@@ -103,7 +103,7 @@ static void sweep_text(const struct text *t, FILE *f, const json_t *c)
 	const char *name, *sep = "";
 	json_t *values;
 	names_text(f, json_object_get(c, "kernels"));
-	fputs(" over ", f);
+	fputs(json_object_size(json_object_get(c, "axes")) ? " over " : " at each geometry", f);
 	json_object_foreach(json_object_get(c, "axes"), name, values)
 	{
 		fprintf(f, "%s%s=", sep, name);

@@ -240,16 +240,16 @@ void text_add_line(struct text *t, const struct row *r, const json_t *cell, cons
 		double per_round = wall / fmax(1, text_number(json_object_get(cell, "measure"), "rounds"));
 		char seconds[24];
 		if (more > 0 && isfinite(per_round))
-			snprintf(price, sizeof price, "   %.0f more rounds, %s", more,
+			snprintf(price, sizeof price, "   %.0f more rounds, %s settle it", more,
 				 text_seconds(seconds, more * per_round));
 		else if (more > 0)
-			snprintf(price, sizeof price, "   %.0f more rounds", more);
+			snprintf(price, sizeof price, "   %.0f more rounds settle it", more);
 		snprintf(number, sizeof number, "   %s [%s, %s]", text_ratio(ratio, r->ratio), text_ratio(lo, r->lo),
 			 text_ratio(hi, r->hi));
 	}
 	const char *reason = text_get(cell, "reason");
 	if (r->status == ST_INCONCLUSIVE && *number) /* the code is short; the sentence repeats the number */
-		reason = text_get(timing, "reason");
+		reason = strcmp(text_get(timing, "reason"), "rounds") == 0 ? "" : text_get(timing, "reason");
 	if (asprintf(&text, "%-11s %s%s%s%s%s%s", word, text_short_id(cell), number, *reason ? "   (" : "", reason,
 		     *reason ? ")" : "", price) < 0)
 		return;

@@ -260,7 +260,7 @@ static void aggregate_lines(struct text *t)
 		size_t n;
 		FILE *f;
 		field_open(&f, &text, &n);
-		fprintf(f, "%s: %s over %s", text_get(x, "case"), text_get(x, "of"), text_get(x, "over"));
+		fprintf(f, "%s: %s over %s", text_get(x, "name"), text_get(x, "of"), text_get(x, "over"));
 		if (json_is_object(json_object_get(x, "geomean"))) {
 			fputs("; GEOMEAN ", f);
 			ends(f, json_object_get(x, "geomean"));
@@ -269,7 +269,16 @@ static void aggregate_lines(struct text *t)
 			fputs("; weighted ", f);
 			ends(f, json_object_get(x, "weighted"));
 		}
-		fprintf(f, "; %s", text_get(x, "verdict"));
+		const json_t *bar = json_object_get(x, "bar");
+		char verdict[24];
+		text_upper(text_get(x, "verdict"), verdict);
+		if (json_is_object(bar))
+			fprintf(f, "; bar %.4g %s", text_number(bar, "at_least"),
+				strcmp(verdict, "MET") == 0      ? "met"
+				: strcmp(verdict, "MISSED") == 0 ? "MISSED by the lower end"
+								 : verdict);
+		else if (strcmp(verdict, "NONE") != 0)
+			fprintf(f, "; %s", verdict);
 		if (*text_get(x, "reason"))
 			fprintf(f, ": %s", text_get(x, "reason"));
 		field_close(t, f, &text, "ratio");
@@ -368,7 +377,7 @@ static void proven_text(const struct text *t, FILE *f)
 		      {TC_REPEAT, "repeat"},
 		      {TC_INVARIANT, "invariant"}};
 	const char *sep = "";
-	char a[32];
+	char a[32], b[32];
 	int64_t within = 0, timed = 0, gated = 0;
 	fputs(": ", f);
 	for (size_t i = 0; i < sizeof proofs / sizeof *proofs; i++) {
@@ -385,6 +394,16 @@ static void proven_text(const struct text *t, FILE *f)
 	}
 	if (timed) {
 		fprintf(f, "%stiming %s%s", sep, text_count(a, within), gated == 0 ? " (diagnostic)" : "");
+		sep = ", ";
+	}
+	int64_t asked = 0, believed = 0, n = (int64_t)json_array_size(t->aggregate);
+	for (int64_t i = 0; i < n; i++) {
+		const char *verdict = text_get(json_array_get(t->aggregate, (size_t)i), "verdict");
+		asked += *verdict != 0;
+		believed += strcmp(verdict, "met") == 0 || strcmp(verdict, "none") == 0;
+	}
+	if (asked) {
+		fprintf(f, "%sratio %s of %s", sep, text_count(a, believed), text_count(b, asked));
 		sep = ", ";
 	}
 	if (!*sep)

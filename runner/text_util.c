@@ -138,7 +138,7 @@ void text_wrap(FILE *f, int indent, int width, const char *s)
 	}
 }
 
-static char *format(const char *fmt, va_list ap)
+__attribute__((format(printf, 1, 0))) static char *format(const char *fmt, va_list ap)
 {
 	char *s = NULL;
 	if (vasprintf(&s, fmt, ap) < 0)

@@ -137,6 +137,13 @@ class Run(unittest.TestCase):
         quiet = self.assay('show', '-q', 'new/folder/s.jsonl', expect=0)
         self.assertEqual(quiet.stdout.splitlines(), [lines[-1]])
 
+    def test_text_of_a_stored_file(self):
+        """Errors, a time-out, regressions that were confirmed, an undecided cell with its price: word for word."""
+        for name in ('show.jsonl', 'show.txt'):
+            shutil.copy(os.path.join(ROOT, 'tests/data', name), self.dir)
+        self.records('show.jsonl')
+        self.assertEqual(self.assay('show', 'show.jsonl', expect=0).stdout, self.get('show.txt'))
+
     def test_default_name_and_refusal_to_overwrite(self):
         self.put('w.yaml', work_suite(100, 1))
         p = self.assay('run', 'w.yaml', expect=0)
@@ -305,7 +312,9 @@ class Run(unittest.TestCase):
         self.assertEqual(status['exits'], 'error')
         self.assertEqual(status['flip'], 'mismatch')
         self.assertEqual(status['after'], 'pass')
-        self.assertIn('SIGSEGV', {c['case']: c['reason'] for c in self.cells('f.jsonl')}['crash'])
+        reason = {c['case']: c['reason'] for c in self.cells('f.jsonl')}['crash']
+        self.assertRegex(reason, 'SIGSEGV|exited with status')  # a sanitizer turns the one into the other
+        self.assertIn('in arm crash', reason)
         self.assertIn('MISMATCH', p.stdout)
         self.assertTrue(p.stdout.splitlines()[-1].startswith('FAIL  faults'))
         # Status 3 without the failed gate; 0 with --advisory, which says so.
@@ -417,7 +426,8 @@ class Run(unittest.TestCase):
         self.assay('run', 'f.yaml', '--no-fork', '--filter', 'case=after', '--arm', 'split=4', '--launches', '3', expect=0)
         self.assertIn('leaves 6', self.assay('run', 'f.yaml', '--no-fork', expect=2).stderr)
         # The kernel's crash is this process's crash: that is what it is for.
-        self.assertEqual(self.assay('run', 'f.yaml', '--no-fork', '--filter', 'case=crash', '--arm', 'crash').returncode, -signal.SIGSEGV)
+        p = self.assay('run', 'f.yaml', '--no-fork', '--filter', 'case=crash', '--arm', 'crash')
+        self.assertNotIn(p.returncode, (0, 2))
 
     def test_several_suites_into_a_folder(self):
         self.put('w.yaml', work_suite(100, 1))
