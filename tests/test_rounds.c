@@ -371,7 +371,7 @@ END_TEST
 /* The scrub proof: a scrub that evicts makes the probe slower, one that only takes time is found out. */
 START_TEST(scrub_proof)
 {
-	struct fake_script s = {.cold_factor = 3};
+	struct fake_script s = {.cold_factor = 10};
 	struct bed b;
 	struct cell c;
 	bed_open(&b, &s);
