@@ -66,6 +66,15 @@ json_t *exec_calibration(struct exec *x, const struct timing *t, struct err *err
 	return calibration_json(x->calibration, t, err);
 }
 
+json_t *exec_sentinels(struct exec *x, struct err *err)
+{
+	if (!x->ops->sentinels) {
+		err_set(err, "this backend has no sentinels");
+		return NULL;
+	}
+	return x->ops->sentinels(x->be, err);
+}
+
 /* Of the cell, its seed and the attempt; 53 bits, so that any reader of JSON keeps it whole. */
 static uint64_t order_seed_of(const struct cell *c, int attempt)
 {
@@ -89,6 +98,7 @@ struct run {
 	struct facts_sha sha;
 	struct rounds rounds;
 	bool timed;
+	int64_t begin_ns, reference_ns; /* wall time: start of the cell, time in the reference without its launches */
 	json_t *facts;
 };
 
@@ -129,7 +139,11 @@ static bool checks_run(struct run *r, struct err *err)
 	for (size_t k = 0; k < sizeof(check) / sizeof(*check); k++) {
 		if (!asked(r->c, (enum check_kind)k))
 			continue;
-		if (!check[k](r->st, r->ev, err))
+		const int64_t from = stage_wall_ns(), launched = r->st->cost.launch_ns;
+		const bool ok = check[k](r->st, r->ev, err);
+		if (k == CHECK_REFERENCE)
+			r->reference_ns = stage_wall_ns() - from - (r->st->cost.launch_ns - launched);
+		if (!ok)
 			return false;
 		tell(r);
 	}
@@ -199,10 +213,19 @@ static bool timing_run(struct run *r, struct err *err)
 	return r->rounds.n == 0 || check_again(r->st, r->ev, (int)r->rounds.launches, err);
 }
 
+/* What the cell took, and what of it was not the harness. */
+static void tell_cost(struct run *r)
+{
+	json_object_set_new(r->facts, "cost",
+			    json_pack("{s:I, s:I, s:I, s:I}", "wall_ns", (json_int_t)(stage_wall_ns() - r->begin_ns),
+				      "launch_ns", (json_int_t)r->st->cost.launch_ns, "scrub_ns",
+				      (json_int_t)r->st->cost.scrub_ns, "reference_ns", (json_int_t)r->reference_ns));
+}
+
 enum exec_outcome exec_cell(struct exec *x, const struct cell *c, const struct exec_sink *sink, json_t **facts,
 			    struct err *err)
 {
-	struct run r = {.x = x, .c = c, .sink = sink, .facts = json_object()};
+	struct run r = {.x = x, .c = c, .sink = sink, .facts = json_object(), .begin_ns = stage_wall_ns()};
 	json_t *findings = json_array(), *notes = json_array();
 	enum exec_outcome outcome = EXEC_FAILED;
 	bool timing = wants_timing(c), held;
@@ -237,6 +260,7 @@ enum exec_outcome exec_cell(struct exec *x, const struct cell *c, const struct e
 	outcome = EXEC_OK;
 lost:
 	facts_arms(r.st, &r.sha, r.timed ? &r.rounds : NULL, r.facts);
+	tell_cost(&r);
 	if (outcome != EXEC_OK && r.st->lost)
 		outcome = EXEC_LOST;
 done:

@@ -34,6 +34,9 @@ void exec_destroy(struct exec *x); /* NULL is fine */
  * New reference. */
 json_t *exec_calibration(struct exec *x, const struct timing *t, struct err *err);
 
+/* The sentinels now, whatever the calibration keeps. New reference; NULL with *err where they fail or the backend has none. */
+json_t *exec_sentinels(struct exec *x, struct err *err);
+
 enum exec_outcome { EXEC_OK, EXEC_FAILED, EXEC_LOST }; /* LOST: the device is gone for this process, start another worker */
 /* Runs a cell: *facts is a new reference, never NULL, partial where the outcome is not EXEC_OK (then *err says what failed). */
 enum exec_outcome exec_cell(struct exec *x, const struct cell *c, const struct exec_sink *sink, json_t **facts, struct err *err);

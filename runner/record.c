@@ -286,7 +286,7 @@ json_t *record_cell_begin(const struct cell *c)
 	for (int i = 0; i < c->n_arms; i++)
 		json_array_append_new(arms, arm_json(c->arm[i].name, roles[c->arm[i].role], c->arm[i].unsupported));
 	json_object_set_new(o, "arms", arms);
-	static const char *const later[] = {"measure", "device_state", "confirm", "repeats"};
+	static const char *const later[] = {"measure", "device_state", "cost", "confirm", "repeats"};
 	for (size_t i = 0; i < sizeof later / sizeof later[0]; i++)
 		json_object_set_new(o, later[i], json_null());
 	return o;
@@ -327,8 +327,8 @@ static void merge_arm(json_t *arms, json_t *fact)
 
 void record_merge_facts(json_t *cell, json_t *facts)
 {
-	static const char *const keys[] = {"checks",       "data_audit", "work",    "notes",  "measure",
-					   "device_state", "confirm",    "repeats", "attempt"};
+	static const char *const keys[] = {"checks",       "data_audit", "work",    "notes",   "measure",
+					   "device_state", "cost",       "confirm", "repeats", "attempt"};
 	if (!json_is_object(facts))
 		return;
 	take_known(cell, facts, keys, sizeof keys / sizeof keys[0]);

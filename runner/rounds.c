@@ -61,7 +61,10 @@ static bool scrub(struct play *p, struct err *err)
 {
 	if (p->t->scrub == SCRUB_NONE || p->t->scrub == SCRUB_ROTATE)
 		return true;
-	return p->st->ops->scrub(p->st->be, p->t->scrub == SCRUB_AUTO ? -1 : p->t->scrub_bytes, err);
+	const int64_t from = stage_wall_ns();
+	const bool ok = p->st->ops->scrub(p->st->be, p->t->scrub == SCRUB_AUTO ? -1 : p->t->scrub_bytes, err);
+	p->st->cost.scrub_ns += stage_wall_ns() - from;
+	return ok;
 }
 
 /* The bracket queued behind the scrub: nothing is waited for until all launches of the sample are queued. */
@@ -74,8 +77,11 @@ static bool sample_device(struct play *p, int subject, int batch, int64_t *sum, 
 
 	for (; ok && done < batch; done++) {
 		struct ready *r = next_ready(p, subject);
-		ok = ready_restore(st, r, err) && scrub(p, err) && st->ops->mark(st->be, 2 * done, err) &&
-		     ready_enqueue(st, r, err) && st->ops->mark(st->be, 2 * done + 1, err);
+		ok = ready_restore(st, r, err) && scrub(p, err);
+		const int64_t from = stage_wall_ns();
+		ok = ok && st->ops->mark(st->be, 2 * done, err) && ready_enqueue(st, r, err) &&
+		     st->ops->mark(st->be, 2 * done + 1, err);
+		st->cost.launch_ns += stage_wall_ns() - from;
 	}
 	if (!stage_sync(st, &escaped, ok ? err : NULL))
 		ok = false;
@@ -104,6 +110,7 @@ static bool sample_host(struct play *p, int subject, int batch, int64_t *sum, st
 		bool ok = ready_enqueue(st, r, err);
 		bool synced = st->ops->sync(st->be, &lost, ok ? err : NULL);
 		to = st->ops->now(st->be);
+		st->cost.launch_ns += to - from;
 		st->lost = st->lost || lost;
 		if (!ok || !synced)
 			return false;

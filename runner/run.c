@@ -7,6 +7,7 @@
 
 #include "cmd.h"
 #include "run_aggregate.h"
+#include "run_tau.h"
 
 /* Starts that may fail in a row before the device counts as lost. */
 enum { MAX_FAILED_STARTS = 3 };
@@ -26,6 +27,7 @@ struct run {
 	struct run_pending *pending;
 	size_t n_pending, cap_pending;
 	struct run_aggregates *aggregates;
+	struct run_pairs pairs;
 	int64_t done, start_ns, checks_ns; /* checks_ns: wall time outside timing */
 	int64_t measured; /* cells that a worker ran, for the pace */
 	const char *cell_id; /* under way */
@@ -62,6 +64,7 @@ static void account(struct run *r, json_t *cell)
 		if (st == ST_XFAIL && strcmp(r->job->suite->waiver[i].id, waiver) == 0)
 			r->waiver_used[i]++;
 	run_aggregates_add(r->aggregates, cell);
+	run_pairs_add(&r->pairs, cell);
 	r->done++;
 	if (r->job->events.record)
 		r->job->events.record(r->job->events.ctx, cell);
@@ -213,8 +216,13 @@ static bool measure_cell(struct run *r, int64_t index, json_t **out, struct err 
 		apply_budget(r, &c.timing, plan_count(r->job->plan) - index);
 		if (need_worker(r, &c.timing, &why)) {
 			struct worker_answer answer;
+			const int64_t asked = run_now_ns();
 			worker_cell(r->worker, &c, 1, r->job->interrupted, tick, r, &answer);
 			whole = take_answer(r, record, &answer);
+			/* The worker's own figure lacks the way there and back. */
+			json_t *cost = json_object_get(record, "cost");
+			if (json_is_object(cost))
+				json_object_set_new(cost, "wall_ns", json_integer(run_now_ns() - asked));
 			const json_t *spent = json_object_get(json_object_get(record, "measure"), "wall_ns");
 			r->checks_ns += run_now_ns() - begin - (int64_t)json_integer_value(spent);
 			r->measured++;
@@ -286,10 +294,37 @@ static bool settle_pending(struct run *r, struct err *err)
 	return ok;
 }
 
+/* The sentinels once more, from a worker that lives or a fresh one. NULL: none, because the device is lost or the run was interrupted. */
+static json_t *end_sentinels(struct run *r)
+{
+	struct worker_answer answer;
+	struct arena *a = arena_create();
+	struct cell c;
+	struct err err;
+	json_t *sentinels = NULL;
+	if (!interrupted(r) && !r->lost[0] && plan_count(r->job->plan) > 0 && plan_cell(r->job->plan, 0, a, &c, &err)) {
+		c.timing.threads = r->worker ? r->worker_threads : c.timing.threads;
+		if (need_worker(r, &c.timing, &err)) {
+			worker_sentinels(r->worker, r->job->interrupted, &answer);
+			sentinels = json_incref(json_object_get(answer.facts, "sentinels"));
+			json_decref(answer.facts);
+			if (answer.outcome != WORKER_OK)
+				drop_worker(r);
+		}
+	}
+	arena_destroy(a);
+	return sentinels;
+}
+
 static bool write_aggregates(struct run *r, const json_t *calibration, struct err *err)
 {
-	json_t *list = run_aggregates_records(r->aggregates, calibration, &r->counts), *record;
+	json_t *end = json_object_get(calibration, "sentinels") ? end_sentinels(r) : NULL;
+	json_t *list = run_aggregates_records(r->aggregates, calibration, end, &r->counts), *record;
+	json_t *processes = run_pairs_record(&r->pairs);
 	bool ok = true;
+	if (processes)
+		json_array_append_new(list, processes);
+	json_decref(end);
 	size_t i;
 	json_array_foreach(list, i, record) ok = ok && write_and_tell(r, record, err);
 	json_decref(list);
@@ -399,6 +434,19 @@ static bool run_cells(struct run *r, const json_t *skip_ids, struct err *err)
 	return true;
 }
 
+/* What the caller has to add before the footer. */
+static bool conclude(struct run *r, int *status, struct err *err)
+{
+	if (!r->job->events.conclude || interrupted(r))
+		return true;
+	json_t *list = r->job->events.conclude(r->job->events.ctx, status), *record;
+	bool ok = true;
+	size_t i;
+	json_array_foreach(list, i, record) ok = ok && write_and_tell(r, record, err);
+	json_decref(list);
+	return ok;
+}
+
 static bool run_all(struct run *r, const struct run_resumed *old, json_t *header, int *status, struct err *err)
 {
 	const bool resumed = old->file.header != NULL;
@@ -414,8 +462,10 @@ static bool run_all(struct run *r, const struct run_resumed *old, json_t *header
 		return false;
 	if (!write_aggregates(r, json_object_get(header, "calibration"), err))
 		return false;
+	if (!r->job->keep_tau_out && !interrupted(r))
+		run_pairs_store(&r->pairs, r->job);
 	*status = exit_status(r);
-	return write_footer(r, *status, err);
+	return conclude(r, status, err) && write_footer(r, *status, err);
 }
 
 bool run_plan(const struct run_job *job, int *status, struct err *err)
@@ -467,6 +517,7 @@ out:
 	free(r.pending);
 	free(r.waiver_used);
 	run_aggregates_destroy(r.aggregates);
+	run_pairs_free(&r.pairs);
 	run_resume_free(&old);
 	json_decref(header);
 	return ok;

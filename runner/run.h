@@ -29,6 +29,9 @@ struct run_events {
 	void (*record)(void *ctx, const json_t *record); /* each record that is written, and with a resume each that is kept */
 	void (*say)(void *ctx, const char *sentence);    /* a message for stderr */
 	void (*progress)(void *ctx, const struct run_progress *p);
+	/* Before the footer of a run that was not interrupted: more aggregates to be written (new reference, or NULL); *status is what the run's
+	 * exit status would be and may be changed. */
+	json_t *(*conclude)(void *ctx, int *status);
 	void *ctx;
 };
 
@@ -44,6 +47,8 @@ struct run_job {
 	int processes;                /* at least 1 */
 	int shard_i, shard_n;         /* 0/0: none */
 	bool no_wait, strict, require_run;
+	const char *tau_store;        /* path; NULL: the default one (tau_store.h) */
+	bool keep_tau_out;            /* what processes differ by is not put into the store */
 	const char *command;          /* the command line, quoted */
 	struct run_events events;
 	const volatile int *interrupted; /* the signal's number once one came */

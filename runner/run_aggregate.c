@@ -1,6 +1,11 @@
 #include "run_aggregate.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+#include "stats.h"
 
 struct run_aggregates {
 	json_t **cell;
@@ -38,14 +43,57 @@ bool run_aggregates_add(struct run_aggregates *a, json_t *cell)
 	return true;
 }
 
-json_t *run_aggregates_records(struct run_aggregates *a, const json_t *calibration, struct run_counts *counts)
+/* Median of a list of times; NAN where there is none. */
+static double median_of(const json_t *list)
+{
+	double x[64];
+	int n = 0;
+	for (size_t i = 0; i < json_array_size(list) && n < 64; i++)
+		if (json_is_number(json_array_get(list, i)))
+			x[n++] = json_number_value(json_array_get(list, i));
+	return stats_median(x, n);
+}
+
+/* The sentinels of both ends of a run. One that moved by more than this is worth a word. */
+#define DRIFT_WORTH_A_WORD 0.05
+
+static json_t *sentinels_record(json_t *start, json_t *end)
+{
+	char reason[300] = "";
+	json_t *drift = json_object(), *list;
+	const char *name;
+	json_object_foreach(start, name, list)
+	{
+		double d = log(median_of(json_object_get(end, name))) - log(median_of(list));
+		json_object_set_new(drift, name, isfinite(d) ? json_real(d) : json_null());
+		size_t at = strlen(reason);
+		if (fabs(d) > DRIFT_WORTH_A_WORD)
+			snprintf(reason + at, sizeof reason - at, "%s%.60s %.1f %% %s at the end than at the start",
+				 at ? "; " : "", name, 100 * fabs(exp(d) - 1), d > 0 ? "slower" : "faster");
+	}
+	json_t *o = json_object(), *words = reason[0] ? json_string(reason) : NULL;
+	json_object_set_new(o, "kind", json_string("aggregate"));
+	json_object_set_new(o, "name", json_string("sentinels"));
+	json_object_set_new(o, "samples", json_incref(start));
+	json_object_set_new(o, "end", end ? json_incref(end) : json_null());
+	json_object_set_new(o, "drift", end ? json_incref(drift) : json_null());
+	json_object_set_new(o, "reason",
+			    !end    ? json_string("no worker measured them at the end")
+			    : words ? json_incref(words)
+				    : json_null());
+	json_decref(words);
+	json_decref(drift);
+	return o;
+}
+
+json_t *run_aggregates_records(struct run_aggregates *a, const json_t *calibration, json_t *end,
+			       struct run_counts *counts)
 {
 	json_t *list = record_aggregates(a->cell, a->n), *x;
 	size_t i;
 	json_array_foreach(list, i, x) record_count_aggregate(x, counts);
 	json_t *sentinels = json_object_get(calibration, "sentinels");
 	if (json_is_object(sentinels))
-		json_array_append_new(list, json_pack("{s:s, s:s, s:O}", "kind", "aggregate", "name", "sentinels",
-						      "samples", sentinels));
+		json_array_append_new(list, sentinels_record(sentinels, json_is_object(end) ? end : NULL));
 	return list;
 }

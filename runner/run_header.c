@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "git.h"
+#include "run_tau.h"
 #include "sha256.h"
 #include "version.h"
 
@@ -258,9 +259,8 @@ json_t *run_header(const struct run_job *job, const json_t *opened, const char *
 	for (int i = 0; i < job->suite->n_cases; i++)
 		json_array_append_new(cases, case_json(&job->suite->cases[i]));
 	scan_plan(job, serving, rigs);
-	double tau = RUN_TAU_DEFAULT;
-	if (job->suite->n_cases > 0 && job->suite->cases[0].timing.tau >= 0)
-		tau = job->suite->cases[0].timing.tau;
+	struct run_tau tau;
+	run_tau_choose(job, &tau);
 	json_t *calibration = json_object_get(opened, "calibration");
 	json_t *h = json_object();
 	json_object_set_new(h, "kind", json_string("header"));
@@ -289,6 +289,8 @@ json_t *run_header(const struct run_job *job, const json_t *opened, const char *
 	json_object_set_new(h, "started", json_string(now));
 	json_object_set_new(h, "calibration", calibration ? json_incref(calibration) : json_null());
 	json_object_set_new(h, "lock", text_or_null(lock_path));
-	json_object_set_new(h, "tau", json_real(tau));
+	json_object_set_new(h, "tau", json_real(tau.tau));
+	json_object_set_new(h, "tau_source", json_string(tau.source));
+	json_object_set_new(h, "tau_n", json_integer(tau.n));
 	return h;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "exec.h"
+#include "run_tau.h"
 
 bool run_single(const struct run_job *job, const char *arm, int launches, json_t **record, struct err *err)
 {
@@ -16,6 +17,7 @@ bool run_single(const struct run_job *job, const char *arm, int launches, json_t
 	struct run_lock *lock = NULL;
 	struct cell c;
 	char today[11];
+	struct run_tau tau;
 	if (!plan_cell(job->plan, 0, a, &c, err))
 		goto out;
 	lock = run_lock_take(job->peek->uuid, job->peek->name, job->suite->name, job->no_wait, &job->events,
@@ -32,7 +34,8 @@ bool run_single(const struct run_job *job, const char *arm, int launches, json_t
 		goto out;
 	}
 	run_today(today);
-	const struct record_env env = {.tau = c.timing.tau >= 0 ? c.timing.tau : RUN_TAU_DEFAULT, .today = today};
+	run_tau_choose(job, &tau);
+	const struct record_env env = {.tau = c.timing.tau >= 0 ? c.timing.tau : tau.tau, .today = today};
 	json_t *cell = record_cell_begin(&c), *facts = NULL;
 	if (!c.skip) {
 		struct exec_beat *beat = calloc(1, sizeof *beat);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "finding.h"
 
@@ -301,6 +302,14 @@ void ready_destroy(struct stage *st, struct ready *r)
 	free(r);
 }
 
+int64_t stage_wall_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
 bool ready_enqueue(struct stage *st, struct ready *r, struct err *err)
 {
 	struct launch l = {.ops = r->subject->ops, .call = &r->call, .state = r->state, .graph = r->graph};
@@ -328,8 +337,10 @@ bool ready_restore(struct stage *st, struct ready *r, struct err *err)
 
 bool stage_sync(struct stage *st, int64_t *escaped_ns, struct err *err)
 {
+	const int64_t from = stage_wall_ns();
 	bool lost = false, ok = st->ops->sync(st->be, &lost, err);
 
+	st->cost.launch_ns += stage_wall_ns() - from;
 	if (escaped_ns)
 		*escaped_ns = 0;
 	if (ok && st->ops->drain && escaped_ns)
@@ -402,7 +413,9 @@ enum run_result ready_check(struct stage *st, struct ready *r, uint32_t poison, 
 		r->call.note = note_launch;
 		r->call.note_ctx = r->subject;
 	}
+	const int64_t from = stage_wall_ns();
 	bool ok = ready_enqueue(st, r, err);
+	st->cost.launch_ns += stage_wall_ns() - from;
 	r->call.note = NULL;
 	r->call.note_ctx = NULL;
 	if (!stage_sync(st, &out->escaped_ns, ok ? err : NULL))

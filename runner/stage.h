@@ -57,6 +57,13 @@ struct ready {
 	int graph_kernels; /* nodes of the graph; -1: no graph */
 };
 
+/* Wall time of this machine, for what the harness costs; the backend's clock may be another. */
+int64_t stage_wall_ns(void);
+/* Time in launches and in waiting for the device, and in scrubs: what is not the harness. */
+struct stage_cost {
+	int64_t launch_ns, scrub_ns;
+};
+
 struct stage {
 	struct backend *be;
 	const struct backend_ops *ops;
@@ -73,6 +80,7 @@ struct stage {
 	int nan_only; /* >= 0: TAIL_NAN stands behind this tensor only, TAIL_HUGE behind the others */
 	bool lost; /* the device is gone for this process */
 	bool null_arm;
+	struct stage_cost cost;
 };
 
 enum run_result { RUN_OK, RUN_FAILED, RUN_LOST };

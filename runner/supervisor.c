@@ -518,6 +518,14 @@ void worker_stop(struct worker *w)
 
 /* ---- requests ------------------------------------------------------------------------------------------------------------ */
 
+/* They take a second or so; a device that hangs in them is lost. */
+#define SENTINELS_TIMEOUT_NS 60000000000
+
+void worker_sentinels(struct worker *w, const volatile int *interrupted, struct worker_answer *out)
+{
+	converse(w, json_pack("{s:s}", "op", "sentinels"), SENTINELS_TIMEOUT_NS, interrupted, NULL, NULL, out);
+}
+
 void worker_digests(struct worker *w, const struct cell *c, const volatile int *interrupted, struct worker_answer *out)
 {
 	converse(w, json_pack("{s:s, s:o}", "op", "digests", "cell", cell_to_json(c)), c->timing.timeout_ns,

@@ -29,7 +29,7 @@ void text_record(struct text *t, const json_t *record)
 			text_banner(t);
 	} else if (strcmp(kind, "cell") == 0) {
 		text_take_cell(t, record);
-	} else if (strcmp(kind, "aggregate") == 0) {
+	} else if (strcmp(kind, "aggregate") == 0 && json_object_get(record, "check")) {
 		json_array_append(t->aggregate, (json_t *)(uintptr_t)record);
 	} else if (strcmp(kind, "footer") == 0) {
 		json_decref(t->footer);

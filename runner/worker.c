@@ -194,6 +194,15 @@ static bool do_cell(struct self *s, const json_t *req, const char *op)
 	return ok;
 }
 
+static bool do_sentinels(struct self *s)
+{
+	struct err err = {{0}};
+	json_t *sentinels = s->exec ? exec_sentinels(s->exec, &err) : NULL;
+
+	return answer(s, sentinels ? EXEC_OK : EXEC_FAILED, &err,
+		      sentinels ? json_pack("{s:o}", "sentinels", sentinels) : NULL);
+}
+
 int worker_main(int argc, char **argv)
 {
 	struct self s = {.fd = -1};
@@ -226,6 +235,8 @@ int worker_main(int argc, char **argv)
 			ok = open_device(&s, req);
 		else if (ok && (!strcmp(op, "cell") || !strcmp(op, "confirm") || !strcmp(op, "digests")))
 			ok = do_cell(&s, req, op);
+		else if (ok && !strcmp(op, "sentinels"))
+			ok = do_sentinels(&s);
 		else
 			ok = false;
 		if (!ok) {

@@ -4,6 +4,7 @@
  *   supervisor -> worker   {"op": "open", "backend", "device", "threads", "plugins": [], "timing": null | {clock, scrub, …}}
  *                          {"op": "cell", "cell": {…}, "attempt": 1}   {"op": "confirm", "cell", "arm", "n", "order_seed"}
  *                          {"op": "digests", "cell": {…}}
+ *                          {"op": "sentinels"}
  *                          {"op": "quit"}
  *   worker -> supervisor   {"ev": "opened", "device": {…}, "calibration": {…}}   {"ev": "part", "facts": {…}}
  *                          {"ev": "done", "outcome": "ok"|"failed"|"lost", "error": text, "facts": {…}}
@@ -50,6 +51,8 @@ void worker_confirm(struct worker *w, const struct cell *c, const char *arm, int
 /* For `repeat: {processes: K}`: the digests of the cell's arms from another worker; worker_cell asks K - 1 fresh ones for them by itself
  * and adds the `repeat` findings of kind "processes" to the facts. */
 void worker_digests(struct worker *w, const struct cell *c, const volatile int *interrupted, struct worker_answer *out);
+/* The sentinels anew: {"sentinels": {name: [ns, …]}}. */
+void worker_sentinels(struct worker *w, const volatile int *interrupted, struct worker_answer *out);
 /* Process id, for messages and tests. */
 int worker_pid(const struct worker *w);
 /* Asks it to quit, then makes it. NULL is fine. */
