@@ -2,38 +2,19 @@
 /* assay run: options, the suites and their plans, then run_plan for each. Everything is loaded and checked before anything runs. */
 #include "cmd.h"
 
-#include <errno.h>
-#include <getopt.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "cmd_run_options.h"
 #include "run.h"
 #include "text.h"
 #include "text_progress.h"
 
 extern const struct cmd cmd_run;
-
-enum { MAX_ITEMS = 256 };
-
-struct options {
-	const char *out, *backend, *device, *shard, *rerun_failed, *arm;
-	const char *filter[MAX_ITEMS];
-	struct suite_override set[MAX_ITEMS];
-	const char *plugin[MAX_ITEMS];
-	int n_filters, n_set, n_plugins;
-	uint32_t checks;
-	int processes, launches, shard_i, shard_n;
-	bool force, resume, no_fork, strict, advisory, require_run, no_wait, verbose, quiet;
-	char shard_words[200];
-	char **suite;
-	int n_suites;
-	char *command; /* the command line, quoted */
-};
 
 /* A suite with its plan, ready to run. */
 struct item {
@@ -43,206 +24,6 @@ struct item {
 	const char **only_ids;
 	struct verdict_file failed; /* of --rerun-failed */
 };
-
-/* ---- options ------------------------------------------------------------------------------------------------------- */
-
-enum {
-	OPT_FORCE = 256,
-	OPT_RESUME,
-	OPT_BACKEND,
-	OPT_DEVICE,
-	OPT_FILTER,
-	OPT_CHECKS,
-	OPT_SET,
-	OPT_PROCESSES,
-	OPT_SHARD,
-	OPT_PLUGIN,
-	OPT_RERUN_FAILED,
-	OPT_NO_FORK,
-	OPT_ARM,
-	OPT_LAUNCHES,
-	OPT_STRICT,
-	OPT_ADVISORY,
-	OPT_REQUIRE_RUN,
-	OPT_NO_WAIT
-};
-
-static const struct option long_options[] = {
-	{"output", required_argument, NULL, 'o'},
-	{"force", no_argument, NULL, OPT_FORCE},
-	{"resume", no_argument, NULL, OPT_RESUME},
-	{"backend", required_argument, NULL, OPT_BACKEND},
-	{"device", required_argument, NULL, OPT_DEVICE},
-	{"filter", required_argument, NULL, OPT_FILTER},
-	{"checks", required_argument, NULL, OPT_CHECKS},
-	{"set", required_argument, NULL, OPT_SET},
-	{"processes", required_argument, NULL, OPT_PROCESSES},
-	{"shard", required_argument, NULL, OPT_SHARD},
-	{"plugin", required_argument, NULL, OPT_PLUGIN},
-	{"rerun-failed", required_argument, NULL, OPT_RERUN_FAILED},
-	{"no-fork", no_argument, NULL, OPT_NO_FORK},
-	{"arm", required_argument, NULL, OPT_ARM},
-	{"launches", required_argument, NULL, OPT_LAUNCHES},
-	{"strict", no_argument, NULL, OPT_STRICT},
-	{"advisory", no_argument, NULL, OPT_ADVISORY},
-	{"require-run", no_argument, NULL, OPT_REQUIRE_RUN},
-	{"no-wait", no_argument, NULL, OPT_NO_WAIT},
-	{"verbose", no_argument, NULL, 'v'},
-	{"quiet", no_argument, NULL, 'q'},
-	{"help", no_argument, NULL, 'h'},
-	{NULL, 0, NULL, 0},
-};
-
-static bool usage_error(const char *what, const char *hint)
-{
-	fprintf(stderr, "assay run: %s\nhint: %s\n", what, hint);
-	return false;
-}
-
-static bool whole_number(const char *option, const char *text, int lo, int hi, int *out)
-{
-	char *end, what[160];
-	errno = 0;
-	long v = strtol(text, &end, 10);
-	if (end == text || *end || errno || v < lo || v > hi || *text == '+' || *text == ' ') {
-		snprintf(what, sizeof what, "%s: \"%.40s\" is not a whole number from %d to %d", option, text, lo, hi);
-		return usage_error(what, "write digits alone");
-	}
-	*out = (int)v;
-	return true;
-}
-
-static bool parse_checks(const char *text, uint32_t *out)
-{
-	static const char *const names[N_CHECKS] = {"identity",  "repeat",     "invariant",
-						    "reference", "regression", "ratio"};
-	while (*text) {
-		size_t n = strcspn(text, ",");
-		int k = 0;
-		while (k < N_CHECKS && (strlen(names[k]) != n || strncmp(names[k], text, n) != 0))
-			k++;
-		if (k == N_CHECKS) {
-			char what[120], word[40], hint[160];
-			snprintf(word, sizeof word, "%.*s", (int)(n < 39 ? n : 39), text);
-			snprintf(what, sizeof what, "--checks: unknown check '%s'", word);
-			const char *near = diag_nearest(word, names, N_CHECKS);
-			if (near)
-				snprintf(hint, sizeof hint, "did you mean %s?", near);
-			else
-				snprintf(hint, sizeof hint,
-					 "the checks are identity, repeat, invariant, reference, regression, ratio");
-			return usage_error(what, hint);
-		}
-		*out |= 1u << k;
-		text += n + (text[n] == ',');
-	}
-	return *out != 0 || usage_error("--checks: no check is named", "name some, as in --checks identity,reference");
-}
-
-static bool append(const char **list, int *n, const char *option, const char *value)
-{
-	char what[80];
-	if (*n < MAX_ITEMS - 1) {
-		list[(*n)++] = value;
-		list[*n] = NULL;
-		return true;
-	}
-	snprintf(what, sizeof what, "%s is given more than %d times", option, MAX_ITEMS - 1);
-	return usage_error(what, "put it into the suite");
-}
-
-/* One option. False: a message is printed. */
-static bool take_option(struct options *o, int got)
-{
-	struct err err;
-	switch (got) {
-	case 'o': o->out = optarg; return true;
-	case OPT_FORCE: return o->force = true;
-	case OPT_RESUME: return o->resume = true;
-	case OPT_BACKEND: o->backend = optarg; return true;
-	case OPT_DEVICE: o->device = optarg; return true;
-	case OPT_FILTER: return append(o->filter, &o->n_filters, "--filter", optarg);
-	case OPT_CHECKS: return parse_checks(optarg, &o->checks);
-	case OPT_SET:
-		if (o->n_set == MAX_ITEMS)
-			return usage_error("--set is given more than 256 times", "put it into the suite");
-		o->set[o->n_set++].text = optarg;
-		return true;
-	case OPT_PROCESSES: return whole_number("--processes", optarg, 1, 64, &o->processes);
-	case OPT_SHARD:
-		o->shard = optarg;
-		if (run_shard_parse(optarg, &o->shard_i, &o->shard_n, o->shard_words, sizeof o->shard_words, &err))
-			return true;
-		return usage_error(err.text, "shards count from 1: --shard 1/4 .. --shard 4/4");
-	case OPT_PLUGIN: return append(o->plugin, &o->n_plugins, "--plugin", optarg);
-	case OPT_RERUN_FAILED: o->rerun_failed = optarg; return true;
-	case OPT_NO_FORK: return o->no_fork = true;
-	case OPT_ARM: o->arm = optarg; return true;
-	case OPT_LAUNCHES: return whole_number("--launches", optarg, 1, 1000000, &o->launches);
-	case OPT_STRICT: return o->strict = true;
-	case OPT_ADVISORY: return o->advisory = true;
-	case OPT_REQUIRE_RUN: return o->require_run = true;
-	case OPT_NO_WAIT: return o->no_wait = true;
-	case 'v': return o->verbose = true;
-	case 'q': return o->quiet = true;
-	}
-	return false;
-}
-
-static bool check_options(const struct options *o)
-{
-	if (o->n_suites == 0)
-		return usage_error("no suite is named", "assay run suites/smoke.yaml");
-	if (o->force && o->resume)
-		return usage_error("--force and --resume exclude each other",
-				   "--force replaces the file, --resume goes on with it");
-	if (o->resume && (!o->out || strcmp(o->out, "-") == 0))
-		return usage_error("--resume needs to know the file", "name it with -o FILE");
-	if (o->arm && !o->no_fork)
-		return usage_error("--arm needs --no-fork",
-				   "--no-fork --arm NAME --launches N runs nothing but that arm");
-	if (o->launches && !o->arm)
-		return usage_error("--launches needs --arm",
-				   "--no-fork --arm NAME --launches N runs nothing but that arm");
-	if (o->no_fork && o->processes > 1)
-		return usage_error("--no-fork and --processes exclude each other",
-				   "one cell in this process, or several processes");
-	if (o->n_suites > 1 && o->no_fork)
-		return usage_error("--no-fork runs one cell of one suite",
-				   "name one suite, and the cell with --filter");
-	if (o->n_suites > 1 && o->out) {
-		size_t n = strlen(o->out);
-		struct stat st;
-		if (o->out[n - 1] != '/' && !(stat(o->out, &st) == 0 && S_ISDIR(st.st_mode)))
-			return usage_error("several suites do not fit one verdict file",
-					   "-o FOLDER/ takes a file of each; or run them one by one");
-	}
-	return true;
-}
-
-/* The command line so that a shell reads it back. */
-static char *quoted_command(int argc, char **argv)
-{
-	char *text = NULL;
-	size_t n = 0;
-	FILE *f = open_memstream(&text, &n);
-	if (!f)
-		abort();
-	fputs("assay", f);
-	for (int i = 0; i < argc; i++) {
-		const char *s = argv[i];
-		if (*s && !s[strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=:,+@%")]) {
-			fprintf(f, " %s", s);
-			continue;
-		}
-		fputs(" '", f);
-		for (; *s; s++)
-			*s == '\'' ? (void)fputs("'\\''", f) : (void)fputc(*s, f);
-		fputc('\'', f);
-	}
-	fclose(f);
-	return text;
-}
 
 /* ---- signals ------------------------------------------------------------------------------------------------------- */
 
@@ -292,11 +73,11 @@ static bool is_known(const char *backend)
 	snprintf(what, sizeof what, "--backend %.60s: this build has no such backend", backend);
 	for (int i = 0; i < n; i++)
 		snprintf(hint + strlen(hint), sizeof hint - strlen(hint), "%s%s", i ? ", " : "", list[i]);
-	return usage_error(what, hint);
+	return run_usage_error(what, hint);
 }
 
 /* Ids of the cells of this suite that failed or were undecided in FILE. */
-static bool failed_ids(const struct options *o, struct item *it)
+static bool failed_ids(const struct run_options *o, struct item *it)
 {
 	struct err err;
 	if (!verdict_load(o->rerun_failed, &it->failed, &err)) {
@@ -318,7 +99,7 @@ static bool failed_ids(const struct options *o, struct item *it)
 }
 
 /* Loads a suite and makes its plan. False: messages are printed. */
-static bool prepare(const struct options *o, const struct registry *reg, const struct plan_target *target,
+static bool prepare(const struct run_options *o, const struct registry *reg, const struct plan_target *target,
 		    const struct plan_filter *filter, const char *path, struct item *it)
 {
 	struct diags *d = diags_create();
@@ -362,7 +143,7 @@ static void item_free(struct item *it)
 }
 
 /* SUITE-TIME.jsonl here, or a file of the suite's name in the folder that was named. */
-static char *output_path(const struct options *o, const struct suite *s)
+static char *output_path(const struct run_options *o, const struct suite *s)
 {
 	char *path = NULL, now[32];
 	struct stat st;
@@ -384,7 +165,7 @@ static char *output_path(const struct options *o, const struct suite *s)
 
 /* ---- running ------------------------------------------------------------------------------------------------------- */
 
-static struct text_options text_options_of(const struct options *o, const char *file)
+static struct text_options text_options_of(const struct run_options *o, const char *file)
 {
 	FILE *out = o->out && strcmp(o->out, "-") == 0 ? stderr : stdout;
 	return (struct text_options){
@@ -408,7 +189,7 @@ static int worse(int a, int b)
 	return a;
 }
 
-static int run_item(const struct options *o, const struct run_job *base, const struct item *it)
+static int run_item(const struct run_options *o, const struct run_job *base, const struct item *it)
 {
 	struct run_job job = *base;
 	struct err err = {{0}};
@@ -427,7 +208,7 @@ static int run_item(const struct options *o, const struct run_job *base, const s
 }
 
 /* --no-fork: the one cell here, or nothing but one of its arms. */
-static int run_no_fork(const struct options *o, const struct run_job *base, const struct item *it)
+static int run_no_fork(const struct run_options *o, const struct run_job *base, const struct item *it)
 {
 	struct run_job job = *base;
 	struct err err = {{0}};
@@ -479,14 +260,14 @@ static int run_no_fork(const struct options *o, const struct run_job *base, cons
 }
 
 /* Everything between the options and the exit status. */
-static int run_suites(struct options *o)
+static int run_suites(struct run_options *o)
 {
 	struct registry *reg = registry_create();
 	struct err err = {{0}};
 	struct device_peek peek;
 	struct item *item = calloc((size_t)o->n_suites, sizeof *item);
 	struct arena *a = arena_create();
-	struct selector filters[MAX_ITEMS];
+	struct selector filters[RUN_MAX_ITEMS];
 	char host[256] = "";
 	int status = EXIT_USAGE;
 	if (!item)
@@ -568,34 +349,20 @@ out:
 
 static int run(int argc, char **argv)
 {
-	struct options o = {.processes = 0};
-	o.command = quoted_command(argc, argv);
-	int got, status = EXIT_USAGE;
-	opterr = 0;
-	while ((got = getopt_long(argc, argv, ":o:vqh", long_options, NULL)) != -1) {
-		if (got == 'h') {
-			printf("usage: assay %s\n\n%s", cmd_run.usage, cmd_run.help);
+	struct run_options o = {.processes = 0};
+	bool help = false;
+	int status = EXIT_USAGE;
+	if (run_options_parse(argc, argv, &o, &help)) {
+		status = run_suites(&o);
+		/* Advice is no gate; a mistake of usage and an interruption are still what they are. */
+		if (o.advisory && (status == EXIT_FAIL || status == EXIT_INCOMPLETE || status == EXIT_NOTHING_RUN)) {
+			fprintf(stderr, "assay run: --advisory: exit 0; it would have been %d\n", status);
 			status = EXIT_PASS;
-			goto out;
 		}
-		if (got == '?' || got == ':') {
-			cmd_refuse("run", got, argv, long_options);
-			goto out;
-		}
-		if (!take_option(&o, got))
-			goto out;
-	}
-	o.suite = argv + optind;
-	o.n_suites = argc - optind;
-	if (!check_options(&o))
-		goto out;
-	status = run_suites(&o);
-	/* Advice is no gate; a mistake of usage and an interruption are still what they are. */
-	if (o.advisory && (status == EXIT_FAIL || status == EXIT_INCOMPLETE || status == EXIT_NOTHING_RUN)) {
-		fprintf(stderr, "assay run: --advisory: exit 0; it would have been %d\n", status);
+	} else if (help) {
+		printf("usage: assay %s\n\n%s", cmd_run.usage, cmd_run.help);
 		status = EXIT_PASS;
 	}
-out:
 	free(o.command);
 	return status;
 }

@@ -1,0 +1,33 @@
+/* cmd_run_options: what `assay run` was asked for. */
+#ifndef ASSAY_CMD_RUN_OPTIONS_H
+#define ASSAY_CMD_RUN_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "suite.h"
+
+enum { RUN_MAX_ITEMS = 256 };
+
+struct run_options {
+	const char *out, *backend, *device, *shard, *rerun_failed, *arm;
+	const char *filter[RUN_MAX_ITEMS];
+	struct suite_override set[RUN_MAX_ITEMS];
+	const char *plugin[RUN_MAX_ITEMS];
+	int n_filters, n_set, n_plugins;
+	uint32_t checks;
+	int processes, launches, shard_i, shard_n;
+	bool force, resume, no_fork, strict, advisory, require_run, no_wait, verbose, quiet;
+	char shard_words[200];
+	char **suite;
+	int n_suites;
+	char *command; /* the command line, quoted */
+};
+
+/* Reads argv (argv[0] is the verb) into a zeroed *o, whose strings live in argv; command is malloc'd. False: a message is printed, or
+ * the help was asked for (*help). */
+bool run_options_parse(int argc, char **argv, struct run_options *o, bool *help);
+/* One error line and one hint on stderr. Returns false. */
+bool run_usage_error(const char *what, const char *hint);
+
+#endif
