@@ -98,12 +98,16 @@ static void set_point(struct cell *c, const struct group *g)
 }
 
 /* NULL, or why the arm cannot run at the point. */
-static const char *unsupported(const struct cell_arm *arm, const struct assay_point *pt, enum assay_backend backend)
+static const char *unsupported(const struct cell_arm *arm, const struct assay_point *pt, const struct plan_target *t)
 {
+	const enum assay_backend backend = t->backend;
 	if (!arm->desc->ops[backend])
 		return backend == ASSAY_CUDA ? "has no code for cuda" : "has no code for the host";
 	if (arm->graph && backend != ASSAY_CUDA)
 		return "a captured graph needs cuda";
+	const char *why = arm->desc->unsupported_on ? arm->desc->unsupported_on(backend, t->cc) : NULL;
+	if (why)
+		return why;
 	return arm->desc->unsupported ? arm->desc->unsupported(pt, arm->arg, backend) : NULL;
 }
 
@@ -113,7 +117,7 @@ static void set_arms(struct cell *c, const struct group *g)
 	c->n_arms = arms->n;
 	for (int i = 0; i < arms->n; i++) {
 		c->arm[i] = arms->arm[i];
-		c->arm[i].unsupported = unsupported(&c->arm[i], &c->point, g->plan->target.backend);
+		c->arm[i].unsupported = unsupported(&c->arm[i], &c->point, &g->plan->target);
 	}
 }
 

@@ -514,6 +514,20 @@ START_TEST(bad_values)
 }
 END_TEST
 
+/* What a whole architecture lacks is said before what a point lacks. */
+START_TEST(unsupported_on_device)
+{
+	struct plan *p = must_build();
+	ck_assert_ptr_null(cell_at(p, 0).arm[2].unsupported);
+	plan_destroy(p);
+	fx.target.cc = 7;
+	p = must_build();
+	ck_assert_str_eq(cell_at(p, 0).arm[2].unsupported, "the host has no compute capability");
+	ck_assert_ptr_null(cell_at(p, 0).arm[1].unsupported);
+	plan_destroy(p);
+}
+END_TEST
+
 START_TEST(shipped_cannot_run)
 {
 	fx.kernels[0] = "demo.device";
@@ -840,6 +854,7 @@ int main(void)
 	tcase_add_test(tc, million);
 	tcase_add_test(tc, overflow);
 	tcase_add_test(tc, bad_values);
+	tcase_add_test(tc, unsupported_on_device);
 	tcase_add_test(tc, shipped_cannot_run);
 	tcase_add_test(tc, margins);
 	tcase_add_test(tc, tie_settled);

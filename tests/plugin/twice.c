@@ -79,6 +79,11 @@ static const char *wide_unsupported(const struct assay_point *pt, int64_t arg, e
 	return pt->v[P_N].i < 16 ? "wants rows of 16 or more" : 0;
 }
 
+static const char *wide_unsupported_on(enum assay_backend backend, int cc)
+{
+	return backend == ASSAY_HOST && cc != 0 ? "the host has no compute capability" : 0;
+}
+
 static const struct assay_arm_ops host_ops = {.run = run};
 
 static const struct assay_arm arms[] = {
@@ -95,7 +100,8 @@ static const struct assay_arm arms[] = {
 	 .flags = ASSAY_ARM_SELECTABLE,
 	 .doc = "for long rows",
 	 .ops = {[ASSAY_HOST] = &host_ops},
-	 .unsupported = wide_unsupported},
+	 .unsupported = wide_unsupported,
+	 .unsupported_on = wide_unsupported_on},
 	{.name = "trial", .doc = "not to be served", .ops = {[ASSAY_HOST] = &host_ops}},
 };
 
