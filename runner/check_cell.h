@@ -39,6 +39,13 @@ struct relaunch {
 };
 bool check_relaunch(struct stage *st, struct subject *s, int n, const struct image *want, struct relaunch *out,
 		    struct err *err);
+/* A `memory` finding of status wrong, one an arm, tensor and place: NULL where there is one already. tensor may be NULL; offset and bytes
+ * -1: unknown. */
+json_t *check_memory_finding(struct stage *st, const char *arm, const char *tensor, const char *where, int64_t offset,
+			     int64_t bytes, const char *text);
+/* a: first poison and NaN tails, b: second poison and huge tails, of one arm; they differ. Says why, in findings. False: lost. */
+bool check_tell_apart(struct stage *st, struct subject *s, const struct image *a, const struct image *b,
+		      struct err *err);
 /* How many relaunches of this cell's outputs are affordable, at most n. */
 int check_affordable(const struct stage *st, int n);
 

@@ -1,0 +1,224 @@
+/* Two launches of an arm on the same inputs gave different outputs. More launches tell what it is: elements that were never written,
+ * a result that does not repeat, a read beyond an input, or a result that depends on what the buffers held. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check_cell.h"
+#include "fill.h"
+#include "finding.h"
+
+enum { RELAUNCHES = 50 };
+
+json_t *check_memory_finding(struct stage *st, const char *arm, const char *tensor, const char *where, int64_t offset,
+			     int64_t bytes, const char *text)
+{
+	json_t *f;
+
+	for (size_t i = 0; i < json_array_size(st->findings); i++) {
+		/* One finding an arm, tensor and place: four launches tell the same story four times. */
+		const json_t *old = json_array_get(st->findings, i);
+		const char *a = json_string_value(json_object_get(old, "arm"));
+		const char *t = json_string_value(json_object_get(old, "tensor"));
+		const char *w = json_string_value(json_object_get(old, "where"));
+		if (a && w && !strcmp(a, arm) && !strcmp(w, where) &&
+		    (t == tensor || (t && tensor && !strcmp(t, tensor))))
+			return NULL;
+	}
+	f = finding_add(st->findings, "memory", arm, "wrong", "%s", text);
+	json_object_set_new(f, "tensor", tensor ? json_string(tensor) : json_null());
+	json_object_set_new(f, "where", json_string(where));
+	json_object_set_new(f, "offset_bytes",
+			    offset >= 0 || !strcmp(where, "guard_before") ? json_integer(offset) : json_null());
+	json_object_set_new(f, "bytes", bytes >= 0 ? json_integer(bytes) : json_null());
+	return f;
+}
+
+/* Dense bytes an output would hold if nothing were written to it. */
+static unsigned char *poison_dense(const struct buffer *b, uint32_t word)
+{
+	unsigned char *span = malloc(b->bytes + 1),
+		      *dense = malloc((size_t)assay_shape_count(&b->shape) * b->elem_bytes + 1);
+
+	if (span && dense) {
+		for (size_t i = 0; i < b->bytes; i++)
+			span[i] = (unsigned char)(word >> 8 * (i % 4));
+		tensor_gather(&b->shape, b->elem_bytes, span, dense);
+	}
+	free(span);
+	return dense;
+}
+
+/* Elements of output k that are still poison: in both launches (first, never written) or, of four bytes and more, in one of them (a
+ * word that no arm writes by chance). Returns how many elements differ for other reasons. */
+static int64_t unwritten_in(struct stage *st, const struct scene *sc, const char *arm, const struct image *a,
+			    const struct image *b, int k)
+{
+	const struct buffer *buf = sc->buf[a->tensor[k]];
+	const uint8_t *mask = sc->mask[a->tensor[k]];
+	const unsigned char *pa = image_bytes(a, k), *pb = image_bytes(b, k);
+	unsigned char *wa = poison_dense(buf, TENSOR_POISON_A), *wb = poison_dense(buf, TENSOR_POISON_B);
+	int64_t n = assay_shape_count(&buf->shape), never = 0, once = 0, others = 0, first = -1;
+	size_t eb = buf->elem_bytes;
+	char at[TENSOR_AT_MAX], text[384];
+
+	for (int64_t i = 0; wa && wb && i < n; i++) {
+		size_t o = (size_t)i * eb;
+		if ((mask && !mask[i]) || !memcmp(pa + o, pb + o, eb))
+			continue;
+		bool in_a = !memcmp(pa + o, wa + o, eb), in_b = !memcmp(pb + o, wb + o, eb);
+		bool left = in_a && in_b, left_once = !left && eb >= 4 && (in_a || in_b);
+		never += left;
+		once += left_once;
+		others += !left && !left_once;
+		if ((left || left_once) && first < 0)
+			first = i;
+	}
+	free(wa);
+	free(wb);
+	if (!never && !once)
+		return others;
+	tensor_at(buf->desc, &buf->shape, first, at, sizeof(at));
+	if (never)
+		snprintf(text, sizeof(text), "leaves %lld of %lld elements of %s unwritten, first %s", (long long)never,
+			 (long long)n, buf->desc->name, at);
+	else
+		snprintf(text, sizeof(text),
+			 "%lld of %lld elements of %s were not written when one launch was over, first %s, and were in "
+			 "another: "
+			 "it works on after it has returned, or races",
+			 (long long)once, (long long)n, buf->desc->name, at);
+	check_memory_finding(st, arm, buf->desc->name, "unwritten", first * (int64_t)eb, (never + once) * (int64_t)eb,
+			     text);
+	return others;
+}
+
+/* All outputs. */
+static int64_t unwritten_find(struct stage *st, const struct scene *sc, const char *arm, const struct image *a,
+			      const struct image *b)
+{
+	int64_t others = 0;
+
+	for (int k = 0; k < a->n; k++)
+		if (a->block[k] != b->block[k])
+			others += unwritten_in(st, sc, arm, a, b, k);
+	return others;
+}
+
+static int64_t non_finite(struct stage *st, const struct image *im)
+{
+	int64_t bad = 0;
+
+	for (int k = 0; k < im->n; k++) {
+		const struct assay_tensor *t = &st->cell->kernel->tensors[im->tensor[k]];
+		int64_t n = assay_shape_count(&st->main.shape[im->tensor[k]]);
+		for (int64_t i = 0; t->dtype <= ASSAY_E5M2 && i < n; i++)
+			bad += !isfinite(fill_element(image_bytes(im, k), t->dtype, i));
+	}
+	return bad;
+}
+
+static void unstable_finding(struct stage *st, struct subject *s, const struct image *want, struct relaunch *rl)
+{
+	char text[512] = "";
+	json_t *f;
+
+	if (finding_failed(st->findings, "repeat", s->name))
+		return;
+	if (rl->diff.out >= 0) {
+		int t = want->tensor[rl->diff.out];
+		diff_text(&st->cell->kernel->tensors[t], &st->main.shape[t], image_bytes(&rl->image, rl->diff.out),
+			  image_bytes(want, rl->diff.out), &rl->diff, text, sizeof(text));
+	}
+	f = finding_add(st->findings, "repeat", s->name, "mismatch",
+			"%d of %d launches differ from the arm's own first%s: %s", rl->differ, rl->launches,
+			rl->same_elements ? ", in the same elements" : ", not in the same elements (race)", text);
+	json_object_set_new(f, "against", json_string(s->name));
+	if (rl->diff.out >= 0) {
+		int t = want->tensor[rl->diff.out];
+		diff_fields(f, &st->cell->kernel->tensors[t], &st->main.shape[t], image_bytes(&rl->image, rl->diff.out),
+			    image_bytes(want, rl->diff.out), &rl->diff);
+	}
+	json_object_set_new(f, "launches", json_integer(rl->launches));
+	json_object_set_new(f, "launches_differ", json_integer(rl->differ));
+	json_object_set_new(f, "same_elements", json_boolean(rl->same_elements));
+	json_object_set_new(f, "bound", json_null());
+}
+
+/* Which input's tail the outputs depend on: NaN behind one at a time. */
+static const char *over_read_of(struct stage *st, struct subject *s, const struct image *huge, struct err *err)
+{
+	const struct assay_kernel *k = st->cell->kernel;
+	const char *name = NULL;
+
+	for (int t = 0; !name && t < k->n_tensors && subject_runs(s); t++) {
+		struct checked seen;
+		struct image im;
+		bool ok;
+		if (!st->in[t] && !s->ready->derived[t].alloc)
+			continue;
+		st->nan_only = t;
+		if (!check_launch(st, s->ready, TENSOR_POISON_A, TAIL_NAN, false, &seen, &ok, err) || !ok)
+			break;
+		if (!image_take(st, s->ready, NULL, 0, false, TENSOR_POISON_A, &im, err))
+			break;
+		if (!image_same(&im, huge))
+			name = k->tensors[t].name;
+		image_drop(&im);
+	}
+	st->nan_only = -1;
+	return name;
+}
+
+/* a: first poison and NaN tails; b: second poison and huge tails; they differ. */
+bool check_tell_apart(struct stage *st, struct subject *s, const struct image *a, const struct image *b,
+		      struct err *err)
+{
+	const struct image *known[] = {a, b};
+	struct checked seen;
+	struct image c;
+	char text[320];
+	bool ok;
+
+	if (!unwritten_find(st, &st->main, s->name, a, b))
+		return true;
+	struct relaunch rl;
+	if (!check_relaunch(st, s, 3, a, &rl, err))
+		return false;
+	if (rl.differ) {
+		image_drop(&rl.image);
+		if (!check_relaunch(st, s, check_affordable(st, RELAUNCHES), a, &rl, err))
+			return false;
+		if (rl.differ)
+			unstable_finding(st, s, a, &rl);
+		image_drop(&rl.image);
+		return true;
+	}
+	if (!subject_runs(s))
+		return true;
+	if (!check_launch(st, s->ready, TENSOR_POISON_A, TAIL_HUGE, false, &seen, &ok, err))
+		return false;
+	if (!ok)
+		return true;
+	if (!image_take(st, s->ready, known, 2, true, TENSOR_POISON_A, &c, err))
+		return false;
+	if (!image_same(a, &c)) {
+		int64_t nan = non_finite(st, a), huge = non_finite(st, &c);
+		const char *tensor = over_read_of(st, s, &c, err);
+		if (nan && !huge)
+			snprintf(text, sizeof(text),
+				 "%lld elements are not finite, only with NaN behind %s: reads beyond it",
+				 (long long)nan, tensor ? tensor : "the inputs");
+		else
+			snprintf(text, sizeof(text), "the output depends on what lies behind %s: reads beyond it",
+				 tensor ? tensor : "the inputs");
+		check_memory_finding(st, s->name, tensor, "over_read", -1, -1, text);
+	} else {
+		snprintf(text, sizeof(text),
+			 "the output depends on what the output buffer or the workspace held before the launch");
+		check_memory_finding(st, s->name, NULL, "unwritten", -1, -1, text);
+	}
+	image_drop(&c);
+	return !st->lost;
+}
