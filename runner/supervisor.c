@@ -1,10 +1,8 @@
 /* The supervisor's side of a worker process: starts it, asks, waits with a watchdog, and says how it died. */
-#define _GNU_SOURCE /* memfd_create */
+#define _GNU_SOURCE /* sigabbrev_np */
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,15 +12,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "backend.h"
 #include "exec.h"
 #include "finding.h"
-#include "host_cpu.h"
 #include "worker.h"
+#include "worker_spawn.h"
 
-extern char **environ;
-
-enum { TICK_MS = 200, MAX_ENV = 5 };
+enum { TICK_MS = 200 };
 /* An answer holds the samples of one cell: far below this. Whoever sends more is broken. */
 #define LINE_MAX_BYTES ((size_t)64 << 20)
 #define CELL_MAX_BYTES ((size_t)512 << 20)
@@ -51,50 +46,6 @@ static int64_t now_ns(void)
 
 /* ---- start and end ------------------------------------------------------------------------------------------------------ */
 
-static char *dup_or_null(const char *s)
-{
-	return s ? strdup(s) : NULL;
-}
-
-static void config_free(struct worker_config *c)
-{
-	union {
-		const char *c;
-		char *m;
-	} u;
-	union {
-		const char *const *c;
-		void *m;
-	} list = {.c = c->plugins};
-
-	u.c = c->self, free(u.m);
-	u.c = c->backend, free(u.m);
-	u.c = c->device, free(u.m);
-	for (int i = 0; c->plugins && c->plugins[i]; i++)
-		u.c = c->plugins[i], free(u.m);
-	free(list.m);
-}
-
-static bool config_copy(const struct worker_config *from, struct worker_config *to)
-{
-	size_t n = 0;
-	const char **list;
-
-	while (from->plugins && from->plugins[n])
-		n++;
-	list = calloc(n + 1, sizeof(*list));
-	if (!list)
-		return false;
-	for (size_t i = 0; i < n; i++)
-		list[i] = strdup(from->plugins[i]);
-	*to = (struct worker_config){.self = dup_or_null(from->self),
-				     .backend = dup_or_null(from->backend),
-				     .device = dup_or_null(from->device),
-				     .threads = from->threads,
-				     .plugins = list};
-	return true;
-}
-
 /* Waits for the end of the process and remembers its status. */
 static void reap(struct worker *w)
 {
@@ -119,104 +70,9 @@ static void worker_free(struct worker *w)
 	if (w->beat)
 		munmap(w->beat, sizeof(*w->beat));
 	json_decref(w->opened);
-	config_free(&w->cfg);
+	worker_config_free(&w->cfg);
 	free(w->buf);
 	free(w);
-}
-
-/* The environment of a worker: ours, and where the user has not placed threads himself, the team of the host backend one thread a
- * CPU. The OpenMP runtime reads this once, before main. */
-static char **environment(const struct worker_config *cfg, char store[MAX_ENV][4096])
-{
-	size_t n = 0, own = 0;
-	char **env;
-
-	if (!strcmp(cfg->backend, "host") && !getenv("OMP_PROC_BIND") && !getenv("OMP_PLACES")) {
-		struct host_cpu cpu;
-		struct err ignored;
-		char places[4000];
-		if (host_cpu_read(&cpu, cfg->threads, &ignored) && host_cpu_places(&cpu, places, sizeof(places))) {
-			snprintf(store[own++], sizeof(*store), "OMP_PLACES=%s", places);
-			snprintf(store[own++], sizeof(*store), "OMP_PROC_BIND=true");
-			snprintf(store[own++], sizeof(*store), "OMP_DYNAMIC=false");
-			snprintf(store[own++], sizeof(*store), "OMP_NUM_THREADS=%d", cpu.threads);
-		}
-	}
-	while (environ[n])
-		n++;
-	env = calloc(n + own + 1, sizeof(*env));
-	if (!env)
-		return NULL;
-	size_t k = 0;
-	for (size_t i = 0; i < n; i++) {
-		bool mine = false;
-		for (size_t o = 0; o < own && !mine; o++)
-			mine = !strncmp(environ[i], store[o], strcspn(store[o], "=") + 1);
-		if (!mine)
-			env[k++] = environ[i];
-	}
-	for (size_t o = 0; o < own; o++)
-		env[k++] = store[o];
-	return env;
-}
-
-static bool spawn(struct worker *w, struct err *err)
-{
-	char store[MAX_ENV][4096], fd_text[16], beat_text[16];
-	char name[] = "assay", verb[] = "__worker";
-	char *argv[] = {name, verb, fd_text, beat_text, NULL};
-	posix_spawn_file_actions_t actions;
-	posix_spawnattr_t attr;
-	sigset_t none;
-	int pair[2] = {-1, -1}, beat = -1, rc;
-	char **env = NULL;
-	bool ok = false;
-
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
-		return err_set(err, "socketpair: %s", strerror(errno));
-	w->fd = pair[0];
-	beat = memfd_create("assay-beat", MFD_CLOEXEC);
-	if (beat < 0 || ftruncate(beat, sizeof(*w->beat)) < 0) {
-		err_set(err, "memfd: %s", strerror(errno));
-		goto done;
-	}
-	w->beat = mmap(NULL, sizeof(*w->beat), PROT_READ | PROT_WRITE, MAP_SHARED, beat, 0);
-	if (w->beat == MAP_FAILED) {
-		w->beat = NULL;
-		err_set(err, "mmap: %s", strerror(errno));
-		goto done;
-	}
-	env = environment(&w->cfg, store);
-	if (!env) {
-		err_set(err, "out of memory");
-		goto done;
-	}
-	snprintf(fd_text, sizeof(fd_text), "%d", pair[1]);
-	snprintf(beat_text, sizeof(beat_text), "%d", beat);
-	posix_spawn_file_actions_init(&actions);
-	/* A descriptor put onto itself loses its close-on-exec flag, in the child only. */
-	posix_spawn_file_actions_adddup2(&actions, pair[1], pair[1]);
-	posix_spawn_file_actions_adddup2(&actions, beat, beat);
-	/* Signals that the supervisor blocks for itself are not blocked there. */
-	sigemptyset(&none);
-	posix_spawnattr_init(&attr);
-	posix_spawnattr_setsigmask(&attr, &none);
-	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK);
-	rc = posix_spawn(&w->pid, w->cfg.self, &actions, &attr, argv, env);
-	posix_spawnattr_destroy(&attr);
-	posix_spawn_file_actions_destroy(&actions);
-	if (rc) {
-		w->pid = 0;
-		err_set(err, "cannot start a worker from %s: %s", w->cfg.self, strerror(rc));
-		goto done;
-	}
-	ok = true;
-done:
-	free(env);
-	close(pair[1]);
-	if (beat >= 0)
-		close(beat);
-	return ok;
 }
 
 /* ---- talking ------------------------------------------------------------------------------------------------------------- */
@@ -450,11 +306,11 @@ struct worker *worker_start(const struct worker_config *cfg, const struct timing
 		return NULL;
 	}
 	w->fd = -1;
-	if (!config_copy(cfg, &w->cfg)) {
+	if (!worker_config_copy(cfg, &w->cfg)) {
 		err_set(err, "out of memory");
 		goto fail;
 	}
-	if (!spawn(w, err))
+	if (!worker_spawn(&w->cfg, &w->pid, &w->fd, &w->beat, err))
 		goto fail;
 	if (!say(w, open_request(w, t))) {
 		see_it_end(w);

@@ -432,6 +432,42 @@ START_TEST(rotate)
 }
 END_TEST
 
+static bool drain(struct backend *b, int64_t *extra_ns, bool *lost, struct err *err)
+{
+	(void)b;
+	(void)lost;
+	(void)err;
+	*extra_ns = 1000000;
+	return true;
+}
+
+/* Work that runs on after its own queue is done: the clock did not see it, and no verdict is given. */
+START_TEST(stream_escape)
+{
+	struct bed b;
+	struct cell c;
+	bed_open(&b, NULL);
+	exec_destroy(b.exec);
+	struct backend_ops ops = *backend_ops_of(b.be);
+	ops.drain = drain;
+	const struct backend_ops *mine = &ops;
+	memcpy(b.be, &mine, sizeof(mine)); /* the first member of every backend */
+	struct err err;
+	b.exec = exec_create(b.be, &err);
+	bench(&c, b.registry);
+	json_t *facts = run_cell(&b, &c), *f;
+	bool told = false;
+	size_t i;
+	json_array_foreach(json_object_get(facts, "checks"), i, f) told =
+		told || (!strcmp(json_string_value(json_object_get(f, "check")), "run") &&
+			 !strcmp(json_string_value(json_object_get(f, "status")), "invalid") &&
+			 strstr(json_string_value(json_object_get(f, "text")), "stream escape: 1000.0 us"));
+	ck_assert(told);
+	json_decref(facts);
+	bed_close(&b);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("rounds");
@@ -450,6 +486,7 @@ int main(void)
 	tcase_add_test(t, scrub_proof);
 	tcase_add_test(t, confirm);
 	tcase_add_test(t, rotate);
+	tcase_add_test(t, stream_escape);
 	suite_add_tcase(s, t);
 	SRunner *r = srunner_create(s);
 	srunner_run_all(r, CK_NORMAL);
