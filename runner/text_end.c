@@ -388,8 +388,8 @@ static void proven_text(const struct text *t, FILE *f)
 		sep = ", ";
 	}
 	for (size_t i = 0; i < t->n_rows; i++) {
-		timed += t->row[i].judged && t->row[i].timed;
-		within += t->row[i].judged && t->row[i].timed && t->row[i].within;
+		timed += t->row[i].judged && t->row[i].status != ST_SKIP;
+		within += t->row[i].judged && t->row[i].within;
 		gated += t->row[i].judged && t->row[i].gating;
 	}
 	if (timed) {
