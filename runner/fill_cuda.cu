@@ -346,6 +346,35 @@ __global__ void work_chain_walk(const uint32_t *chain, uint32_t steps, uint32_t 
 		*sink = at;
 }
 
+/* Lines of 128 bytes in WALKERS parts; in each, the first word of a line is the next line, all of them in one cycle. A walker waits
+ * for each line before it asks for the next: time is latency, which is what a cache is about, and no prefetcher helps. */
+constexpr int LINE_WORDS = 32, WALKERS = 64;
+
+__global__ void __launch_bounds__(THREADS) work_lines_make(uint32_t *lines, uint32_t part)
+{
+	for (uint32_t i = threadIdx.x; i < part; i += THREADS)
+		lines[((uint64_t)blockIdx.x * part + i) * LINE_WORDS] = (i * 2654435761u + 12345u) & (part - 1);
+}
+
+__global__ void work_lines_walk(const uint32_t *lines, uint32_t part, uint32_t *sink)
+{
+	const uint32_t *own = lines + (uint64_t)blockIdx.x * part * LINE_WORDS;
+	uint32_t at = 0;
+	for (uint32_t i = 0; i < part; i++)
+		asm volatile("ld.global.cg.u32 %0, [%1];" : "=r"(at) : "l"(own + (uint64_t)at * LINE_WORDS) : "memory");
+	if (at == 0xffffffffu) /* never: a walk ends where it began */
+		*sink = at;
+}
+
+/* Lines of a part: a power of two. */
+uint32_t part_of(size_t bytes)
+{
+	uint32_t part = 1;
+	while ((size_t)part * 2 * WALKERS * LINE_WORDS * 4 <= bytes)
+		part *= 2;
+	return part;
+}
+
 } // namespace
 
 /* ---- for C ---------------------------------------------------------------------------------------------------------- */
@@ -471,6 +500,18 @@ int cuda_work_read(const void *a, size_t bytes, void *sink, void *stream)
 {
 	work_read<<<blocks_for((int64_t)(bytes / 16), 2 * 512), 512, 0, queue(stream)>>>((const float4 *)a, bytes / 16,
 										     (unsigned *)sink);
+	return cudaGetLastError();
+}
+
+int cuda_work_lines_make(void *lines, size_t bytes, void *stream)
+{
+	work_lines_make<<<WALKERS, THREADS, 0, queue(stream)>>>((uint32_t *)lines, part_of(bytes));
+	return cudaGetLastError();
+}
+
+int cuda_work_lines_walk(const void *lines, size_t bytes, void *sink, void *stream)
+{
+	work_lines_walk<<<WALKERS, 1, 0, queue(stream)>>>((const uint32_t *)lines, part_of(bytes), (uint32_t *)sink);
 	return cudaGetLastError();
 }
 

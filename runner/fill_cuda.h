@@ -32,6 +32,10 @@ int fill_cuda_pattern(void *dst, uint32_t word, size_t bytes, void *stream);
 int cuda_work_copy(const void *a, void *b, size_t bytes, void *stream);
 /* Reads bytes; sink is 8 bytes of device memory that keep the reads alive. Queued. */
 int cuda_work_read(const void *a, size_t bytes, void *sink, void *stream);
+/* A cache's test: make writes chains of lines into bytes (8 KiB at least), walk follows all of them, each load after the one before.
+ * Queued. */
+int cuda_work_lines_make(void *lines, size_t bytes, void *stream);
+int cuda_work_lines_walk(const void *lines, size_t bytes, void *sink, void *stream);
 /* A launch of nothing. Queued. */
 int cuda_work_null(void *stream);
 /* iterations of 8 independent matrix instructions a warp, on every multiprocessor; *ops: operations, multiply and add counted as

@@ -29,7 +29,7 @@ constexpr int GROUP = 128; /* slots of a softmax */
 constexpr int HEADS = 64;  /* heads of a block */
 constexpr int COLS = 64;   /* columns of a slab */
 constexpr int LEAVES = 8;  /* slabs of a row, at most */
-constexpr int SCORE_UNROLL = 4, LEAF_UNROLL = 2, VALUE_UNROLL = 4; /* steps of 16 columns, slabs, steps of 16 slots */
+constexpr int LEAF_UNROLL = 2; /* slabs a turn, so that the tree's moves vanish */
 constexpr int MERGE = 16, MERGE_THREADS = 128;
 constexpr int CHUNKS = COLS / 4;
 constexpr int SCORE_N = 4; /* tiles of 8 heads that a warp has: of scores */
@@ -246,10 +246,10 @@ __device__ __forceinline__ float part_of(const float4 &v, int i)
 	return i == 0 ? v.x : i == 1 ? v.y : i == 2 ? v.z : v.w;
 }
 
-__device__ __forceinline__ void scores(const stage &s, int warp, int lane, sum_tile (&acc)[2][SCORE_N])
+template <int UNROLL> __device__ __forceinline__ void scores(const stage &s, int warp, int lane, sum_tile (&acc)[2][SCORE_N])
 {
 	const int g = lane / 4, c = lane % 4, slot0 = 32 * (warp % 4), head0 = 8 * SCORE_N * (warp / 4);
-#pragma unroll SCORE_UNROLL
+#pragma unroll UNROLL
 	for (int k = 0; k < CHUNKS; k += 4) {
 		float4 rows[2][2], query[SCORE_N];
 #pragma unroll
@@ -436,12 +436,13 @@ __device__ __forceinline__ void softmax(const attn &a, float *score, int rank, i
 /* out[head][column] of a slab. Eight warps: 2 of 32 columns by 4 of 16 heads. The matrix tile's 16 rows are columns here, taken so
  * that a lane's four values of a chunk are its rows g and g+8 of two tiles; then it ends up with 4 neighbouring columns of a
  * head, and stores 16 bytes. `slots` past the last are weights of zero. */
+template <int UNROLL>
 __device__ __forceinline__ void values(const stage &s, const float *score, int warp, int lane, int slots, int heads, float *out,
                                        int64_t ld)
 {
 	const int g = lane / 4, c = lane % 4, col0 = 32 * (warp % 2), head0 = 8 * VALUE_N * (warp / 2);
 	sum_tile acc[2][VALUE_N] = {};
-#pragma unroll VALUE_UNROLL
+#pragma unroll UNROLL
 	for (int k = 0; k < slots; k += 16) {
 		float4 rows[4], weight[VALUE_N];
 #pragma unroll
@@ -554,7 +555,7 @@ __global__ void __launch_bounds__(THREADS, LOCAL == 1 ? 2 : 1) attn_block(attn a
 		for (; item < end; item++) {
 			copies_wait<STAGES - 1>();
 			__syncthreads();
-			scores(stages[item % STAGES], warp, lane, acc);
+			scores<LOCAL == 1 ? 1 : 4>(stages[item % STAGES], warp, lane, acc);
 			if (item + STAGES < items) /* else the stage keeps its rows, for the values */
 				__syncthreads();
 			fetch(item + STAGES, true);
@@ -616,7 +617,7 @@ __global__ void __launch_bounds__(THREADS, LOCAL == 1 ? 2 : 1) attn_block(attn a
 	for (int leaf = own1 - 1; leaf >= own0; leaf--) {
 		copies_wait<STAGES - 1>();
 		__syncthreads();
-		values(stages[(rope + leaf) % STAGES], score, warp, lane, slots, heads, out + (leaf0 + leaf) * COLS, a.kv_rank);
+		values<LOCAL == 1 ? 2 : 4>(stages[(rope + leaf) % STAGES], score, warp, lane, slots, heads, out + (leaf0 + leaf) * COLS, a.kv_rank);
 		if (leaf - STAGES >= own0) {
 			__syncthreads();
 			fetch(rope + leaf - STAGES, false);
