@@ -228,6 +228,10 @@ struct assay_kernel {
 	/* Forms and emulations worth telling per backend and architecture ("e4m3 mma emulated by F2FP + HMMA"); may return
 	 * NULL. cc: 90 for compute capability 9.0; 0 on the host. NULL hook: nothing to tell. */
 	const char *(*form)(const struct assay_arm *, enum assay_backend, int cc);
+
+	/* The matrix instruction that an arm's inner loop issues, by the name of the arm of `probe.rate` that times it ("mma_s8"):
+	 * `ratio: {equal_issue_interval: …}` compares what these take. cc as in form(). NULL, or a NULL hook: it names none. */
+	const char *(*issue_form)(const struct assay_arm *, enum assay_backend, int cc);
 };
 
 /* Bytes of one element; of ASSAY_RECORD 0. */
