@@ -31,7 +31,7 @@ _assay() {
 	--filter | --set | --device | --arm | --launches | --processes)
 		return
 		;;
-	-o | --output | --rerun-failed | --plugin)
+	-o | --output | --rerun-failed | --plugin | --tau-store)
 		mapfile -t COMPREPLY < <(compgen -f -- "$cur")
 		return
 		;;

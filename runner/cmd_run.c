@@ -325,6 +325,7 @@ static int run_suites(struct run_options *o)
 		.no_wait = o->no_wait,
 		.strict = o->strict,
 		.require_run = o->require_run,
+		.tau_store = o->tau_store,
 		.command = o->command,
 		.interrupted = &signal_seen,
 	};
@@ -392,6 +393,8 @@ const struct cmd cmd_run = {
 		"been\n"
 		"      --require-run     exit 4 where every cell was skipped\n"
 		"      --no-wait         fail where another run has the device, instead of waiting for it\n"
+		"      --tau-store FILE  what processes differ by on each device; else $ASSAY_TAU_STORE, else\n"
+		"                        assay/tau.json in the state folder\n"
 		"  -v, --verbose         every cell\n"
 		"  -q, --quiet           failures and the last line only\n",
 	.run = run,

@@ -30,7 +30,8 @@ enum {
 	OPT_STRICT,
 	OPT_ADVISORY,
 	OPT_REQUIRE_RUN,
-	OPT_NO_WAIT
+	OPT_NO_WAIT,
+	OPT_TAU_STORE
 };
 
 static const struct option long_options[] = {
@@ -53,6 +54,7 @@ static const struct option long_options[] = {
 	{"advisory", no_argument, NULL, OPT_ADVISORY},
 	{"require-run", no_argument, NULL, OPT_REQUIRE_RUN},
 	{"no-wait", no_argument, NULL, OPT_NO_WAIT},
+	{"tau-store", required_argument, NULL, OPT_TAU_STORE},
 	{"verbose", no_argument, NULL, 'v'},
 	{"quiet", no_argument, NULL, 'q'},
 	{"help", no_argument, NULL, 'h'},
@@ -150,6 +152,7 @@ static bool take_option(struct run_options *o, int got)
 	case OPT_ADVISORY: return o->advisory = true;
 	case OPT_REQUIRE_RUN: return o->require_run = true;
 	case OPT_NO_WAIT: return o->no_wait = true;
+	case OPT_TAU_STORE: o->tau_store = optarg; return true;
 	case 'v': return o->verbose = true;
 	case 'q': return o->quiet = true;
 	}

@@ -28,6 +28,11 @@ static void wipe(struct run_screen *s)
 	s->shown = 0;
 }
 
+void run_screen_wipe(struct run_screen *s)
+{
+	wipe(s);
+}
+
 static void on_record(void *ctx, const json_t *record)
 {
 	struct run_screen *s = ctx;
