@@ -30,7 +30,7 @@ constexpr int HEADS = 64;  /* heads of a block */
 constexpr int COLS = 64;   /* columns of a slab */
 constexpr int LEAVES = 8;  /* slabs of a row, at most */
 constexpr int LEAF_UNROLL = 2; /* slabs a turn, so that the tree's moves vanish */
-constexpr int MERGE = 16, MERGE_THREADS = 128;
+constexpr int MERGE_THREADS = 128;
 constexpr int CHUNKS = COLS / 4;
 constexpr int SCORE_N = 4; /* tiles of 8 heads that a warp has: of scores */
 constexpr int VALUE_N = 2; /* and of values */
@@ -629,41 +629,50 @@ __global__ void __launch_bounds__(THREADS, LOCAL == 1 ? 2 : 1) attn_block(attn a
 
 /* ---- 8 the merge --------------------------------------------------------------------------------------------------- */
 
-/* A row (t, head) and 4 columns a thread; groups in rising order, MERGE of them in flight. */
+/* A row (t, head) a block, 4 columns a thread; groups in rising order. Small code: behind a scrub, code comes from memory too. */
 __global__ void __launch_bounds__(MERGE_THREADS) attn_merge(attn a)
 {
-	const int h = blockIdx.x;
-	const int64_t row0 = (int64_t)blockIdx.y * a.groups * a.n_head + h;
+	__shared__ float weight[MERGE_THREADS], sum[MERGE_THREADS], warp_most[MERGE_THREADS / 32];
+	const int64_t row0 = (int64_t)blockIdx.y * a.groups * a.n_head + blockIdx.x;
+	const int r = 4 * (blockIdx.z * MERGE_THREADS + threadIdx.x);
 	wait_for_predecessor();
-	const float *most_at = a.most + row0, *sum_at = a.sum + row0;
+
 	float most = -INFINITY;
-#pragma unroll MERGE
-	for (int g = 0; g < a.groups; g++)
-		most = fmaxf(most, most_at[g * a.n_head]);
-	const int r = 4 * (blockIdx.z * blockDim.x + threadIdx.x);
-	if (r >= a.kv_rank)
-		return;
-	const float *at = a.part + row0 * a.kv_rank + r;
+	for (int g = threadIdx.x; g < a.groups; g += MERGE_THREADS)
+		most = fmaxf(most, a.most[row0 + (int64_t)g * a.n_head]);
+	for (int m = 16; m > 0; m >>= 1)
+		most = fmaxf(most, __shfl_xor_sync(~0u, most, m));
+	if (threadIdx.x % 32 == 0)
+		warp_most[threadIdx.x / 32] = most;
+	__syncthreads();
+	for (int w = 0; w < MERGE_THREADS / 32; w++)
+		most = fmaxf(most, warp_most[w]);
+
+	const float *at = a.part + row0 * a.kv_rank + (r < a.kv_rank ? r : 0);
 	const int64_t step = (int64_t)a.n_head * a.kv_rank;
 	float4 x = make_float4(0, 0, 0, 0);
 	float total = 0;
-	for (int g0 = 0; g0 < a.groups; g0 += MERGE) {
-		float4 v[MERGE];
-#pragma unroll
-		for (int i = 0; i < MERGE; i++)
-			if (g0 + i < a.groups)
-				v[i] = *(const float4 *)(at + (g0 + i) * step);
-#pragma unroll
-		for (int i = 0; i < MERGE; i++)
-			if (g0 + i < a.groups) {
-				const float weight = expf(most_at[(g0 + i) * a.n_head] - most);
-				total = fmaf(weight, sum_at[(g0 + i) * a.n_head], total);
-				x.x = fmaf(weight, v[i].x, x.x), x.y = fmaf(weight, v[i].y, x.y);
-				x.z = fmaf(weight, v[i].z, x.z), x.w = fmaf(weight, v[i].w, x.w);
-			}
+	for (int g0 = 0; g0 < a.groups; g0 += MERGE_THREADS) {
+		const int g = g0 + threadIdx.x, n = min(MERGE_THREADS, a.groups - g0);
+		__syncthreads();
+		if (g < a.groups) {
+			weight[threadIdx.x] = expf(a.most[row0 + (int64_t)g * a.n_head] - most);
+			sum[threadIdx.x] = a.sum[row0 + (int64_t)g * a.n_head];
+		}
+		__syncthreads();
+#pragma unroll 8
+		for (int i = 0; i < n; i++, at += step) {
+			const float4 v = *(const float4 *)at;
+			const float w = weight[i];
+			total = fmaf(w, sum[i], total);
+			x.x = fmaf(w, v.x, x.x), x.y = fmaf(w, v.y, x.y);
+			x.z = fmaf(w, v.z, x.z), x.w = fmaf(w, v.w, x.w);
+		}
 	}
-	*(float4 *)(a.out + ((int64_t)blockIdx.y * a.n_head + h) * a.kv_rank + r) =
-		make_float4(x.x / total, x.y / total, x.z / total, x.w / total);
+	const float inverse = 1 / total;
+	if (r < a.kv_rank)
+		*(float4 *)(a.out + ((int64_t)blockIdx.y * a.n_head + blockIdx.x) * a.kv_rank + r) =
+			make_float4(x.x * inverse, x.y * inverse, x.z * inverse, x.w * inverse);
 }
 
 /* ---- 9 launchers --------------------------------------------------------------------------------------------------- */
