@@ -10,6 +10,7 @@ enum { ALIGN_BYTES = 256, HEAD_BYTES = 256 };
 
 struct fake {
 	const struct backend_ops *ops;
+	struct backend_ops table; /* as scripted */
 	struct device_info info;
 	struct fake_script s;
 	double clock_ns; /* virtual */
@@ -17,7 +18,7 @@ struct fake {
 	uint64_t random;
 	double error; /* of ln(time), lag 1 */
 	bool slow_mode, scrubbed, lost;
-	int64_t launches, scrubs, last_scrub, now_calls, state_calls, in_use;
+	int64_t launches, scrubs, last_scrub, now_calls, state_calls, in_use, graphs, graphs_freed;
 	struct fake_event *event;
 	int64_t event_room;
 };
@@ -234,7 +235,8 @@ static bool fake_launch(struct backend *b, const struct launch *l, struct err *e
 		return false;
 	const int64_t k = ++f->launches;
 	const double ns = duration(f, l, k);
-	if (!remember(f, &(struct fake_event){l->ops, l->call->arm_arg, ns, f->scrubbed}))
+	if (!remember(f, &(struct fake_event){l->ops, l->call->arm_arg, ns, f->scrubbed, l->graph != NULL,
+					      l->call->tensor ? l->call->tensor[0] : NULL}))
 		return err_set(err, "fake: out of memory");
 	f->clock_ns += ns;
 	f->scrubbed = false;
@@ -246,10 +248,30 @@ static bool fake_launch(struct backend *b, const struct launch *l, struct err *e
 		return err_set(err, "scripted failure");
 	if (f->s.silent_launch > 0 && k >= f->s.silent_launch)
 		return true;
+	if (l->graph && f->s.graph_empty)
+		return true;
 	l->call->error[0] = '\0';
 	if (l->ops->run(l->call, l->state) == 0)
 		return true;
 	return err_set(err, "%s", l->call->error[0] ? l->call->error : "the arm failed and gave no reason");
+}
+
+/* As on a device, nothing runs while it is captured; what the arm reads of its environment then is fixed by it. */
+static void *fake_graph_capture(struct backend *b, const struct launch *l, int *n_kernels, struct err *err)
+{
+	struct fake *f = fake_of(b);
+	if (gone(f, err))
+		return NULL;
+	f->graphs++;
+	*n_kernels = f->s.graph_kernels > 0 ? f->s.graph_kernels : 1;
+	if (f->s.captured)
+		f->s.captured(f->s.ctx, l);
+	return &f->s.graphs;
+}
+
+static void fake_graph_free(struct backend *b, void *graph)
+{
+	fake_of(b)->graphs_freed += graph != NULL;
 }
 
 static bool fake_sync(struct backend *b, bool *lost, struct err *err)
@@ -362,9 +384,14 @@ struct backend *fake_create(const struct fake_script *s)
 	struct fake *f = calloc(1, sizeof *f);
 	if (!f)
 		return NULL;
-	f->ops = &fake_ops;
 	if (s)
 		f->s = *s;
+	f->table = fake_ops;
+	if (f->s.graphs) {
+		f->table.graph_capture = fake_graph_capture;
+		f->table.graph_free = fake_graph_free;
+	}
+	f->ops = &f->table;
 	f->random = f->s.seed;
 	f->clock_ns = 1e9; /* a clock at 0 would hide a forgotten mark */
 	f->info = (struct device_info){
@@ -386,6 +413,13 @@ struct fake_script *fake_script_of(struct backend *b)
 int64_t fake_launches(const struct backend *b)
 {
 	return fake_const(b)->launches;
+}
+
+int64_t fake_graphs(const struct backend *b, int64_t *freed)
+{
+	if (freed)
+		*freed = fake_const(b)->graphs_freed;
+	return fake_const(b)->graphs;
 }
 
 const struct fake_event *fake_event_at(const struct backend *b, int64_t k)

@@ -62,6 +62,11 @@ struct fake_script {
 
 	double peak_bytes_per_s, peak_flop_per_s; /* 0: not measured */
 	bool sentinels_fail;
+
+	bool graphs; /* graphs can be captured; at creation only */
+	int graph_kernels; /* nodes that a captured graph is said to have; 0: 1 */
+	void (*captured)(void *ctx, const struct launch *l); /* called at each capture, in place of the arm */
+	bool graph_empty; /* a replay runs nothing */
 };
 
 /* One launch as it was made: to hold orders and counts against what the runner says. */
@@ -70,6 +75,8 @@ struct fake_event {
 	int64_t arg;
 	double ns;
 	bool scrubbed; /* a scrub came since the launch before */
+	bool graph; /* a replay */
+	const void *first; /* tensor[0] of the call */
 };
 
 /* s is copied; NULL: honest. Closed by its own close(). NULL only out of memory. */
@@ -77,6 +84,8 @@ struct backend *fake_create(const struct fake_script *s);
 /* The script, to be changed while the backend lives. */
 struct fake_script *fake_script_of(struct backend *b);
 int64_t fake_launches(const struct backend *b);
+/* Graphs captured so far, and how many of them were freed (NULL is fine). */
+int64_t fake_graphs(const struct backend *b, int64_t *freed);
 /* Launch k from 1; NULL past the last one. */
 const struct fake_event *fake_event_at(const struct backend *b, int64_t k);
 /* Memory handed out and not yet freed, in bytes: 0 before close, or there is a leak. */

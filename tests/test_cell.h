@@ -11,12 +11,11 @@
 
 /* Parameters at their defaults, uniform data in -1..1, device clock, auto scrub, random order, a null arm, no check. Arms by name,
  * NULL-terminated, the first one shipped. */
-static inline void test_cell(struct cell *c, const struct registry *r, const char *kernel, ...)
+static inline void test_cell_list(struct cell *c, const struct assay_kernel *kernel, va_list ap)
 {
 	static const struct fill_rule rule = {.spec = {.kind = FILL_UNIFORM, .range = {-1, 1}}};
 	struct err err = {{0}};
 	const char *name;
-	va_list ap;
 
 	memset(c, 0, sizeof(*c));
 	c->id = "suite/case/kernel/geometry/data/";
@@ -25,9 +24,8 @@ static inline void test_cell(struct cell *c, const struct registry *r, const cha
 	c->geometry = "geometry";
 	c->data = "data";
 	c->suite_path = "suite.yaml";
-	c->kernel = registry_find(r, kernel);
-	ck_assert_msg(c->kernel, "no kernel %s", kernel);
-	c->kernel_name = kernel;
+	c->kernel = kernel;
+	c->kernel_name = kernel->name;
 	for (int i = 0; i < c->kernel->n_params; i++) {
 		const struct assay_param *p = &c->kernel->params[i];
 		if (p->type == ASSAY_INT)
@@ -35,7 +33,6 @@ static inline void test_cell(struct cell *c, const struct registry *r, const cha
 		else
 			c->point.v[i].d = p->dflt;
 	}
-	va_start(ap, kernel);
 	while ((name = va_arg(ap, const char *))) {
 		struct cell_arm *a = &c->arm[c->n_arms];
 		a->name = name;
@@ -44,7 +41,6 @@ static inline void test_cell(struct cell *c, const struct registry *r, const cha
 		ck_assert_msg(a->desc, "%s", err.text);
 		c->n_arms++;
 	}
-	va_end(ap);
 	c->dist = (struct distribution){.name = "unit", .rules = &rule, .n_rules = 1};
 	c->seed = 0xB200;
 	c->weight = NAN;
@@ -61,6 +57,27 @@ static inline void test_cell(struct cell *c, const struct registry *r, const cha
 				    .tau = -1};
 	c->margin_fail = 0.05;
 	c->margin_warn = -1;
+}
+
+static inline void test_cell(struct cell *c, const struct registry *r, const char *kernel, ...)
+{
+	const struct assay_kernel *k = registry_find(r, kernel);
+	va_list ap;
+
+	ck_assert_msg(k, "no kernel %s", kernel);
+	va_start(ap, kernel);
+	test_cell_list(c, k, ap);
+	va_end(ap);
+}
+
+/* The same of a kernel that a test has made itself. */
+static inline void test_cell_own(struct cell *c, const struct assay_kernel *kernel, ...)
+{
+	va_list ap;
+
+	va_start(ap, kernel);
+	test_cell_list(c, kernel, ap);
+	va_end(ap);
 }
 
 #endif
