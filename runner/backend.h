@@ -111,6 +111,9 @@ struct backend_ops {
 	/* Fixed arms of the harness for calibration: a launch of nothing, and one that reads tensor[0] (shape[0].dim[0] bytes) in
 	 * an order no prefetcher follows. NULL: calibration takes its own, on the host. */
 	const struct assay_arm_ops *probe_null, *probe_read;
+	/* The machine code of what a call launches, counted (census.h): runs a disassembler, seconds at most. A JSON null where it cannot be read,
+	 * with reason[256] a sentence. NULL op: the backend reads no code. New reference. */
+	json_t *(*census)(struct backend *b, const struct assay_launch *launches, int n, char *reason);
 };
 
 struct backend_config {

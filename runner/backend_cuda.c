@@ -356,6 +356,11 @@ static json_t *gpu_artifact(struct backend *b, const struct assay_launch *launch
 	return cuda_artifact_json(launches, n, cuda_of(b)->device.cc);
 }
 
+static json_t *gpu_census(struct backend *b, const struct assay_launch *launches, int n, char *reason)
+{
+	return cuda_artifact_census(launches, n, cuda_of(b)->device.cc, reason);
+}
+
 /* ---- sentinels ------------------------------------------------------------------------------------------------------ */
 
 struct work {
@@ -527,6 +532,7 @@ static const struct backend_ops cuda_ops = {
 	.graph_free = gpu_graph_free,
 	.state = gpu_state,
 	.artifact = gpu_artifact,
+	.census = gpu_census,
 	.pause = gpu_pause,
 	.sentinels = gpu_sentinels,
 	.peak_bytes_per_s = gpu_peak_bytes,

@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "fill.h"
+#include "census.h"
 #include "host_artifact.h"
 #include "host_cpu.h"
 #include "host_sentinel.h"
@@ -298,6 +299,11 @@ static json_t *host_artifact(struct backend *b, const struct assay_launch *launc
 	return host_artifact_json(launches, n);
 }
 
+static json_t *host_census(struct backend *b, const struct assay_launch *launches, int n, char *reason)
+{
+	return census_of_host(launches, n, reason);
+}
+
 static json_t *host_sentinels(struct backend *b, struct err *err)
 {
 	struct host *h = host_of(b);
@@ -361,6 +367,7 @@ static const struct backend_ops host_ops = {
 	.graph_free = NULL,
 	.state = host_state,
 	.artifact = host_artifact,
+	.census = host_census,
 	.pause = host_pause,
 	.sentinels = host_sentinels,
 	.peak_bytes_per_s = host_peak_bytes,

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "census.h"
 #include "sha256.h"
 
 enum { MACHINE_CUDA = 190 };
@@ -201,4 +202,25 @@ json_t *cuda_artifact_json(const struct assay_launch *launches, int n, int cc)
 	gather(o, list, "shared_bytes", false);
 	json_object_set_new(o, "launches", list);
 	return o;
+}
+
+json_t *cuda_artifact_census(const struct assay_launch *launches, int n, int cc, char *reason)
+{
+	enum { MOST = 64 };
+	const char *function[MOST];
+	char path[4096] = "";
+	Dl_info info;
+
+	for (int i = 0; i < n && i < MOST; i++)
+		if (cudaFuncGetName(&function[i], launches[i].function) != cudaSuccess || !function[i]) {
+			(void)cudaGetLastError();
+			snprintf(reason, 256, "the runtime does not tell the function's name");
+			return json_null();
+		}
+	/* All of an arm's functions come from the arm's own module. */
+	if (n > 0 && dladdr(launches[0].function, &info) && info.dli_fname && strstr(info.dli_fname, ".so"))
+		snprintf(path, sizeof path, "%s", info.dli_fname);
+	else if (readlink("/proc/self/exe", path, sizeof path - 1) <= 0)
+		path[0] = 0;
+	return census_of_cuda(function, n < MOST ? n : MOST, path, cc, reason);
 }

@@ -11,4 +11,7 @@
  * shared_bytes (the most), launches: […]}. cc: of the device. New reference; NULL only out of memory. */
 json_t *cuda_artifact_json(const struct assay_launch *launches, int n, int cc);
 
+/* The census of the same (census.h): the names are asked of the runtime, the code is read by cuobjdump. A JSON null with reason[256]. */
+json_t *cuda_artifact_census(const struct assay_launch *launches, int n, int cc, char *reason);
+
 #endif

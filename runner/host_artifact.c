@@ -104,21 +104,38 @@ static const unsigned char *code_of(const struct symbols *s, const ElfW(Sym) * y
 	return NULL;
 }
 
-/* Hashes the function at value and its split-off parts. Symbols of one name may stand in several files of a module; a part counts
- * where its name goes on with a dot. NULL, or why there is no hash. */
+static const ElfW(Sym) * symbol_at(const struct symbols *s, uint64_t value)
+{
+	for (size_t i = 0; i < s->n; i++)
+		if (function_name(s, &s->sym[i]) && value >= s->sym[i].st_value &&
+		    value - s->sym[i].st_value < s->sym[i].st_size)
+			return &s->sym[i];
+	return NULL;
+}
+
+/* Clones of one body, made by hand, end in what they need of the CPU. */
+static bool is_clone(const char *rest)
+{
+	return strcmp(rest, "_avx512") == 0 || strcmp(rest, "_avx2") == 0 || strcmp(rest, "_base") == 0;
+}
+
+/* Whether the function of this name is a part of the one called own: its name goes on with a dot, or it is a clone. */
+static bool is_part(const char *name, const char *own)
+{
+	const size_t stem = strlen(own);
+	return name && strncmp(name, own, stem) == 0 && (name[stem] == '.' || is_clone(name + stem));
+}
+
+/* Hashes the function at value and its split-off parts. Symbols of one name may stand in several files of a module. NULL, or why there is no
+ * hash. */
 static const char *hash_code(const struct symbols *s, uint64_t value, char name[static 128], char hex[static 65],
 			     int64_t *code_bytes)
 {
-	const ElfW(Sym) *own = NULL;
-	for (size_t i = 0; i < s->n && !own; i++)
-		if (function_name(s, &s->sym[i]) && value >= s->sym[i].st_value &&
-		    value - s->sym[i].st_value < s->sym[i].st_size)
-			own = &s->sym[i];
+	const ElfW(Sym) *own = symbol_at(s, value);
 	if (!own)
 		return s->dynamic_only ? "the module is stripped" : "no symbol covers the address";
 	const char *own_name = s->names + own->st_name;
 	snprintf(name, 128, "%s", own_name);
-	size_t stem = strlen(own_name);
 
 	struct sha256 h;
 	sha256_init(&h);
@@ -130,13 +147,59 @@ static const char *hash_code(const struct symbols *s, uint64_t value, char name[
 	*code_bytes = (int64_t)own->st_size;
 	for (size_t i = 0; i < s->n; i++) {
 		const char *n = function_name(s, &s->sym[i]);
-		if (!n || strncmp(n, own_name, stem) != 0 || n[stem] != '.' || !(code = code_of(s, &s->sym[i])))
+		if (!is_part(n, own_name) || !(code = code_of(s, &s->sym[i])))
 			continue;
 		sha256_update(&h, code, s->sym[i].st_size);
 		*code_bytes += (int64_t)s->sym[i].st_size;
 	}
 	sha256_hex_final(&h, hex);
 	return NULL;
+}
+
+/* The clone that the dispatchers of kernels/mla/vec.h take here; others do not run. */
+static bool runs_here(const char *name)
+{
+#if defined(__x86_64__)
+	const bool wide = __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
+	const bool middle = !wide && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+	const char *us = strrchr(name, '_');
+	if (us && is_clone(us))
+		return strcmp(us, wide ? "_avx512" : middle ? "_avx2" : "_base") == 0;
+#endif
+	return true;
+}
+
+int host_artifact_ranges(const void *function, struct host_range *out, int cap, char *path, size_t cap_path, const char **why)
+{
+	struct symbols s = {0};
+	Dl_info di;
+	void *extra = NULL;
+	int n = 0;
+	*why = "the address belongs to no loaded module";
+	if (!function || !dladdr1(function, &di, &extra, RTLD_DL_LINKMAP) || !di.dli_fname)
+		return 0;
+	const struct link_map *lm = extra;
+	const bool is_main = !lm->l_name || !lm->l_name[0];
+	snprintf(path, cap_path, "%s", is_main ? "/proc/self/exe" : di.dli_fname);
+	if (is_main) { /* a tool that is started has another self */
+		const ssize_t got = readlink("/proc/self/exe", path, cap_path - 1);
+		if (got > 0)
+			path[got] = 0;
+	}
+	*why = "the module's file has no readable symbol table";
+	if (open_symbols(is_main ? "/proc/self/exe" : path, &s)) {
+		const ElfW(Sym) *own = symbol_at(&s, (uint64_t)((uintptr_t)function - lm->l_addr));
+		*why = s.dynamic_only ? "the module is stripped" : "no symbol covers the address";
+		for (size_t i = 0; own && i < s.n && n < cap; i++) {
+			const ElfW(Sym) *y = i == 0 ? own : &s.sym[i];
+			const char *name = function_name(&s, y);
+			if (i > 0 && (!is_part(name, s.names + own->st_name) || !runs_here(name)))
+				continue;
+			out[n++] = (struct host_range){y->st_value, y->st_value + y->st_size};
+		}
+	}
+	close_symbols(&s);
+	return n;
 }
 
 static json_t *artifact_of(const struct assay_launch *l)
