@@ -71,7 +71,7 @@ int mmq_reference(const struct assay_call *call, int t, const struct assay_rows 
 
 /* ---- device arms --------------------------------------------------------------------------------------------------- */
 
-#if defined(ASSAY_WITH_CUDA) && defined(MMQ_WITH_CUDA)
+#ifdef ASSAY_WITH_CUDA
 #ifdef __cplusplus
 extern "C" {
 #endif

@@ -1,0 +1,273 @@
+/* The device arms of mmq.q8_0: one kernel, templated on the matrix instruction and on nothing else.
+ *
+ * Two numbers first. q_proj at m = 6257 is 394 G multiply-adds: 0.56 ms at the 6.1 cycles that an H200 takes for a warp's m16n8k32 of s8. The
+ * fold is dearer than that: each 32 k, every output wants two more operations of the f32 units (times one scale; times the other and
+ * added), 8 issue slots a warp-MMA, so 0.74 ms before anything else is issued. So all is arranged around the issue slots: the
+ * conversion of s32 to f32 must be free, scales must be loaded for many outputs at once, and loads must be asynchronous.
+ *
+ * The conversion is free because the accumulator does not start at 0 but at 0x4B400000, the bits of 1.5 * 2^23 as f32: read as f32, the
+ * result is that number plus the block's sum, exactly, for sums within +-2^22 (they are within 2^19). Subtracting it and
+ * multiplying by the scale of w is one fma, rounded once: the scale has 11 bits, so its product with 1.5 * 2^23 is exact.
+ *
+ * The sections rise: 1 the instructions. 2 a stage of operands. 3 the kernel. 4 launchers. */
+#include "device.cuh"
+
+namespace {
+
+/* ---- 1 the instructions -------------------------------------------------------------------------------------------- */
+
+constexpr uint32_t START = 0x4B400000; /* 12582912.0f */
+
+struct acc {
+	uint32_t r[4]; /* s32 or f32 bits: rows lane/4 and lane/4 + 8, columns 2 (lane % 4) and the next */
+};
+
+/* d = a * b over 32 k, from the arm's start value. A is 16 x 32 of the tokens, B is 32 x 8 of the weights. */
+template <mmq_arm ARM> __device__ __forceinline__ acc mma(const uint32_t (&a)[4], uint32_t b0, uint32_t b1)
+{
+	acc d;
+	if constexpr (ARM == MMQ_S32) {
+		asm volatile("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
+		             "{%10,%10,%10,%10};"
+		             : "=r"(d.r[0]), "=r"(d.r[1]), "=r"(d.r[2]), "=r"(d.r[3])
+		             : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1), "r"(START));
+	} else {
+#if __CUDA_ARCH__ >= 1200
+		if constexpr (ARM == MMQ_F32_BS)
+			/* Scales of 2^0 (ue8m0 127), one for each row and column. */
+			asm volatile("mma.sync.aligned.kind::mxf8f6f4.block_scale.scale_vec::1X.m16n8k32.row.col.f32.e4m3.e4m3.f32."
+			             "ue8m0 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%10,%10,%10,%10}, {%11}, {%12,%12}, {%11}, "
+			             "{%12,%12};"
+			             : "=r"(d.r[0]), "=r"(d.r[1]), "=r"(d.r[2]), "=r"(d.r[3])
+			             : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1), "f"(0.0f), "r"(0x7F7F7F7F),
+			               "h"((uint16_t)0));
+		else
+			asm volatile("mma.sync.aligned.kind::f8f6f4.m16n8k32.row.col.f32.e4m3.e4m3.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, "
+			             "{%8,%9}, {%10,%10,%10,%10};"
+			             : "=r"(d.r[0]), "=r"(d.r[1]), "=r"(d.r[2]), "=r"(d.r[3])
+			             : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1), "f"(0.0f));
+#elif __CUDA_ARCH__ >= 890
+		asm volatile("mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
+		             "{%10,%10,%10,%10};"
+		             : "=r"(d.r[0]), "=r"(d.r[1]), "=r"(d.r[2]), "=r"(d.r[3])
+		             : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1), "f"(0.0f));
+#endif
+	}
+	return d;
+}
+
+/* Whether the arm can be compiled for this architecture; its kernel is a trap elsewhere. */
+template <mmq_arm ARM> __device__ constexpr bool exists()
+{
+#if __CUDA_ARCH__ >= 1200
+	return true;
+#elif __CUDA_ARCH__ >= 890
+	return ARM != MMQ_F32_BS;
+#else
+	return ARM == MMQ_S32;
+#endif
+}
+
+/* A block's sum times the scale of w. less = -scale * 1.5 * 2^23 for s32. */
+template <mmq_arm ARM> __device__ __forceinline__ float scaled(uint32_t r, float scale, float less)
+{
+	if constexpr (ARM == MMQ_S32)
+		return __fmaf_rn(__uint_as_float(r), scale, less);
+	else
+		return __fmul_rn(__uint_as_float(r), scale);
+}
+
+__device__ __forceinline__ void load_fragments(uint32_t (&r)[4], uint32_t address)
+{
+	asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+	             : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+	             : "r"(address));
+}
+
+/* 16 bytes, or zeros. */
+__device__ __forceinline__ void copy_16(uint32_t to, const void *from, bool in)
+{
+	asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(in ? 16 : 0) : "memory");
+}
+
+/* ---- 2 a stage of operands ----------------------------------------------------------------------------------------- */
+
+constexpr int BM = 128, WARPS_J = 2, WARPS_I = 4, THREADS = 32 * WARPS_J * WARPS_I;
+#ifndef MMQ_UNROLL
+#define MMQ_UNROLL 1
+#endif
+constexpr int UNROLL = MMQ_UNROLL;
+constexpr int PITCH = MMQ_X_BYTES; /* of both operands: 36 words, so that 8 rows of 16 bytes meet no bank twice */
+
+/* x as it lies in memory, [token] of records; wq [row] at the same pitch; wd [step][row]. */
+template <int BN> struct stage {
+	static constexpr int X = 0, W = X + BM * PITCH, D = W + BN * PITCH, BYTES = D + STEPS * BN * 4;
+};
+
+struct operands {
+	const char *x;
+	const char *wq;
+	const float *wd;
+	float *y;
+	int m, in_f, out_f, out_pad, blocks;
+	int tiles_j, tiles_i;
+};
+
+/* Record k of both tiles. Tokens lie k-major, then by token: a tile of them is contiguous. What is outside is zeros. */
+template <int BN> __device__ __forceinline__ void fetch(const operands &p, uint32_t to, int k, int j0, int i0)
+{
+	using at = stage<BN>;
+	constexpr int XN = BM * (MMQ_X_BYTES / 16), PARTS = RECORD / 16, ROWS = THREADS / PARTS, DN = STEPS * BN / 4;
+	const int tid = threadIdx.x;
+	const char *x = p.x + ((int64_t)k * p.m + j0) * MMQ_X_BYTES + tid * 16;
+	const int x_n = (p.m - j0) * (MMQ_X_BYTES / 16);
+#pragma unroll
+	for (int c = 0; c < XN; c += THREADS)
+		if (c + THREADS <= XN || c + tid < XN)
+			copy_16(to + at::X + (c + tid) * 16, x + c * 16, c + tid < x_n);
+	const int byte = k * RECORD + tid % PARTS * 16, row = tid / PARTS;
+	const char *w = p.wq + (int64_t)(i0 + row) * p.in_f + byte;
+	const int rows = byte < p.in_f ? p.out_f - i0 - row : 0;
+#pragma unroll
+	for (int r = 0; r < BN; r += ROWS)
+		copy_16(to + at::W + (row + r) * PITCH + tid % PARTS * 16, w + (int64_t)r * p.in_f, r < rows);
+	if (tid < DN) {
+		const int step = k * STEPS + tid / (BN / 4), i = i0 + tid % (BN / 4) * 4;
+		copy_16(to + at::D + tid * 16, p.wd + (int64_t)step * p.out_pad + i, step < p.blocks && i < p.out_pad);
+	}
+}
+
+/* ---- 3 the kernel -------------------------------------------------------------------------------------------------- */
+
+/* A block has BM tokens and BN rows of w; a warp 64 tokens and BN / 4 rows, whose outputs it keeps in registers. */
+template <mmq_arm ARM, int BN, int STAGES> __device__ __forceinline__ void product(const operands &p)
+{
+	using at = stage<BN>;
+	constexpr int MT = BM / WARPS_J / 16, NT = BN / WARPS_I / 8;
+	extern __shared__ __align__(128) char shared[];
+	const uint32_t base = (uint32_t)__cvta_generic_to_shared(shared);
+	const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+	const int warp_j = warp % WARPS_J * (BM / WARPS_J), warp_i = warp / WARPS_J * (BN / WARPS_I);
+	const tile t = tile_of(blockIdx.x, p.tiles_j, p.tiles_i);
+	const int j0 = t.j * BM, i0 = t.i * BN;
+	const int records = (p.blocks + STEPS - 1) / STEPS;
+
+	float y[MT][NT][4] = {};
+	const uint32_t a_at = at::X + (warp_j + lane % 16) * PITCH + 16 + lane / 16 * 16;
+	const uint32_t b_at = at::W + (warp_i + lane / 16 * 8 + lane % 8) * PITCH + lane / 8 % 2 * 16;
+	const uint32_t dx_at = at::X + (warp_j + lane / 4) * PITCH, dw_at = at::D + (warp_i + lane % 4 * 2) * 4;
+
+#pragma unroll
+	for (int k = 0; k < STAGES - 1; k++) {
+		if (k < records)
+			fetch<BN>(p, base + k * at::BYTES, k, j0, i0);
+		asm volatile("cp.async.commit_group;" ::: "memory");
+	}
+	for (int k = 0; k < records; k++) {
+		asm volatile("cp.async.wait_group %0;" ::"n"(STAGES - 2) : "memory");
+		__syncthreads(); /* all have stage k, and none is still in the one that is filled next */
+		if (k + STAGES - 1 < records)
+			fetch<BN>(p, base + (k + STAGES - 1) % STAGES * at::BYTES, k + STAGES - 1, j0, i0);
+		asm volatile("cp.async.commit_group;" ::: "memory");
+
+		const char *here = shared + k % STAGES * at::BYTES;
+		const uint32_t here_at = base + k % STAGES * at::BYTES;
+		const int steps = p.blocks - k * STEPS; /* of the last record fewer than four may be in use */
+#pragma unroll UNROLL
+		for (int s = 0; s < (steps < STEPS ? steps : STEPS); s++) {
+			uint32_t a[MT][4];
+			float dx[MT][2];
+#pragma unroll
+			for (int i = 0; i < MT; i++) {
+				load_fragments(a[i], here_at + a_at + i * 16 * PITCH + s * 32);
+				dx[i][0] = *(const float *)(here + dx_at + i * 16 * PITCH + s * 4);
+				dx[i][1] = *(const float *)(here + dx_at + (i * 16 + 8) * PITCH + s * 4);
+			}
+#pragma unroll
+			for (int n2 = 0; n2 < NT; n2 += 2) {
+				uint32_t b[4];
+				load_fragments(b, here_at + b_at + n2 * 8 * PITCH + s * 32);
+#pragma unroll
+				for (int n = n2; n < n2 + 2; n++) {
+					const float2 dw = *(const float2 *)(here + dw_at + (s * BN + n * 8) * 4);
+					const float less_x = dw.x * -12582912.0f, less_y = dw.y * -12582912.0f;
+					acc d[MT];
+#pragma unroll
+					for (int i = 0; i < MT; i++)
+						d[i] = mma<ARM>(a[i], b[(n - n2) * 2], b[(n - n2) * 2 + 1]);
+#pragma unroll
+					for (int i = 0; i < MT; i++) {
+						float *o = y[i][n];
+						o[0] = __fmaf_rn(dx[i][0], scaled<ARM>(d[i].r[0], dw.x, less_x), o[0]);
+						o[1] = __fmaf_rn(dx[i][0], scaled<ARM>(d[i].r[1], dw.y, less_y), o[1]);
+						o[2] = __fmaf_rn(dx[i][1], scaled<ARM>(d[i].r[2], dw.x, less_x), o[2]);
+						o[3] = __fmaf_rn(dx[i][1], scaled<ARM>(d[i].r[3], dw.y, less_y), o[3]);
+					}
+				}
+			}
+		}
+	}
+
+#pragma unroll
+	for (int i = 0; i < MT; i++)
+#pragma unroll
+		for (int h = 0; h < 2; h++) {
+			const int j = j0 + warp_j + i * 16 + h * 8 + lane / 4;
+			if (j >= p.m)
+				continue;
+#pragma unroll
+			for (int n = 0; n < NT; n++) {
+				const int row = i0 + warp_i + n * 8 + lane % 4 * 2;
+				if (row < p.out_f)
+					store_pair(p.y, p.out_f, j, row, y[i][n][2 * h], y[i][n][2 * h + 1]);
+			}
+		}
+}
+
+#ifndef MMQ_BN
+#define MMQ_BN 128
+#define MMQ_STAGES 2
+#define MMQ_RESIDENT 2
+#endif
+constexpr int BN = MMQ_BN, STAGES = MMQ_STAGES;
+static_assert(STEPS * BN / 4 <= THREADS, "one copy a thread");
+constexpr size_t SMEM = (size_t)STAGES * stage<BN>::BYTES;
+
+template <mmq_arm ARM> __global__ void __launch_bounds__(THREADS, MMQ_RESIDENT) mmq_tile(const __grid_constant__ operands p)
+{
+	if constexpr (exists<ARM>())
+		product<ARM, BN, STAGES>(p);
+	else
+		asm volatile("trap;");
+}
+
+/* ---- 4 launchers --------------------------------------------------------------------------------------------------- */
+
+template <mmq_arm ARM> int plan(const assay_call *call, void **state)
+{
+	*state = NULL;
+	return launch_allow(call, "mmq_tile", (const void *)mmq_tile<ARM>);
+}
+
+template <mmq_arm ARM> int run(const assay_call *call, void *state)
+{
+	const mmq_shape s = mmq_of(call->point);
+	operands p = {};
+	p.x = (const char *)call->tensor[MMQ_X];
+	p.wq = (const char *)call->tensor[MMQ_WQ];
+	p.wd = (const float *)call->tensor[MMQ_WD];
+	p.y = (float *)call->tensor[MMQ_Y];
+	p.m = (int)s.m, p.in_f = (int)s.in_f, p.out_f = (int)s.out_f, p.out_pad = (int)s.out_pad, p.blocks = (int)s.blocks;
+	p.tiles_j = (int)((s.m + BM - 1) / BM), p.tiles_i = (int)((s.out_f + BN - 1) / BN);
+	void *args[] = {&p};
+	return launch(call, "mmq_tile", (const void *)mmq_tile<ARM>, dim3((unsigned)p.tiles_j * (unsigned)p.tiles_i),
+	              dim3(THREADS), SMEM, args);
+}
+
+} // namespace
+
+extern "C" {
+extern const assay_arm_ops mmq_q8_0_cuda_s32 = {plan<MMQ_S32>, run<MMQ_S32>, NULL, NULL, derive};
+extern const assay_arm_ops mmq_q8_0_cuda_f32 = {plan<MMQ_F32>, run<MMQ_F32>, NULL, NULL, derive};
+extern const assay_arm_ops mmq_q8_0_cuda_f32_bs = {plan<MMQ_F32_BS>, run<MMQ_F32_BS>, NULL, NULL, derive};
+}
