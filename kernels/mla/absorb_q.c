@@ -6,6 +6,7 @@
  *
  * The host arms, the reference and its bound are head_product.c; the device arms are absorb_q.cu. */
 #include "head_product.h"
+#include "host.h"
 
 static const struct assay_param params[MLA_HEAD_PARAMS] = {
 	[MLA_HEAD_P_N_HEAD] = MLA_N_HEAD,
@@ -57,8 +58,16 @@ static int run_split(const struct assay_call *call, void *state)
 	return head_product_split(call, mla_absorb_q_of(call->point));
 }
 
+static int run_flipped(const struct assay_call *call, void *state)
+{
+	int rc = run_split(call, state);
+	host_flip_bit(call->tensor[MLA_HEAD_OUT], assay_shape_count(&call->shape[MLA_HEAD_OUT]));
+	return rc;
+}
+
 static const struct assay_arm_ops host_shipped = {.run = run_shipped};
 static const struct assay_arm_ops host_split = {.run = run_split};
+static const struct assay_arm_ops host_flipped = {.run = run_flipped};
 
 static const struct assay_arm arms[] = {
 	{.name = "shipped",
@@ -72,6 +81,7 @@ static const struct assay_arm arms[] = {
 	 .flags = ASSAY_ARM_BITWISE | ASSAY_ARM_SELECTABLE,
 	 .doc = "N workers a head, each with its part of the outputs; the same operations an element",
 	 .ops = {&host_split, MLA_CUDA(mla_absorb_q_cuda_split)}},
+	MLA_FLIPPED(host_flipped),
 };
 
 const struct assay_kernel assay_kernel_mla_absorb_q = {

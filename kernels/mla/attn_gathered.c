@@ -374,10 +374,18 @@ static int reference(const struct assay_call *call, int tensor, const struct ass
 	return 0;
 }
 
+static int run_flipped(const struct assay_call *call, void *state)
+{
+	int rc = run_split(call, state);
+	host_flip_bit(call->tensor[MLA_ATTN_OUT], assay_shape_count(&call->shape[MLA_ATTN_OUT]));
+	return rc;
+}
+
 /* ---- descriptor ---------------------------------------------------------------------------------------------------- */
 
 static const struct assay_arm_ops host_shipped = {.run = run_shipped, .workspace_bytes = workspace_scores};
 static const struct assay_arm_ops host_split = {.run = run_split, .workspace_bytes = workspace_scores};
+static const struct assay_arm_ops host_flipped = {.run = run_flipped, .workspace_bytes = workspace_scores};
 static const struct assay_arm_ops host_split_kv = {.run = run_split_kv, .workspace_bytes = workspace_split_kv};
 
 static const struct assay_arm arms[] = {
@@ -399,6 +407,7 @@ static const struct assay_arm arms[] = {
 	 .flags = ASSAY_ARM_SELECTABLE,
 	 .doc = "flash decoding: N parts of the slots with a maximum each, then a merge; not the bits of shipped",
 	 .ops = {&host_split_kv, MLA_CUDA(mla_attn_gathered_cuda_split_kv)}},
+	MLA_FLIPPED(host_flipped),
 };
 
 const struct assay_kernel assay_kernel_mla_attn_gathered = {

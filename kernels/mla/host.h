@@ -38,6 +38,18 @@ static inline int64_t host_min(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
+/* What the gate must catch: flips the lowest bit of the middle one of n floats. The must-fail arms `flipped=N` end in it. */
+static inline void host_flip_bit(void *out, int64_t n)
+{
+	uint32_t bits;
+	char *at = (char *)out + n / 2 * (int64_t)sizeof bits;
+	if (n == 0)
+		return;
+	memcpy(&bits, at, sizeof bits);
+	bits ^= 1;
+	memcpy(at, &bits, sizeof bits);
+}
+
 /* gamma_n = n u / (1 - n u) of f32, u = 2^-24: what n roundings in a row can do to a number, relatively. */
 static inline double host_gamma(int64_t n)
 {

@@ -36,6 +36,14 @@
 /* The family of arms that divide the work of a head over N workers. */
 enum { MLA_SPLIT_MIN = 2, MLA_SPLIT_MAX = 64 };
 
+/* The must-fail arm of every kernel here: a right split whose output has one wrong bit. Host only. */
+#define MLA_FLIPPED(host_ops)                                                                                          \
+	{                                                                                                              \
+		.name = "flipped", .arg_name = "N", .arg_min = MLA_SPLIT_MIN, .arg_max = MLA_SPLIT_MAX,                \
+		.flags = ASSAY_ARM_FAULT,                                                                              \
+		.doc = "must fail: split=N, then the lowest bit of the middle element flipped", .ops = {&(host_ops)}   \
+	}
+
 /* ---- absorb_q and decompress_v: out[t,h,i] = sum over k of x[t,h,k] * w[h,i,k] ------------------------------------- */
 
 /* Both kernels: the same order of parameters and tensors. */
