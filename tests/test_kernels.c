@@ -232,8 +232,9 @@ START_TEST(descriptors_hold)
 	}
 	for (int a = 0; a < k->n_arms; a++) {
 		ck_assert_ptr_nonnull(k->arms[a].doc);
-		ck_assert_ptr_nonnull(k->arms[a].ops[ASSAY_HOST]);
-		ck_assert(k->arms[a].ops[ASSAY_HOST]->run != NULL);
+		/* An arm of an instruction that only some devices have is nowhere in a build without them. */
+		ck_assert(k->arms[a].ops[ASSAY_HOST] == NULL || k->arms[a].ops[ASSAY_HOST]->run != NULL);
+		ck_assert(a > 0 || k->arms[a].ops[ASSAY_HOST] != NULL);
 		for (int b = 0; b < a; b++)
 			ck_assert_str_ne(k->arms[a].name, k->arms[b].name);
 	}
