@@ -17,7 +17,7 @@
 /* Work that runs on so long after its own queue is done has escaped the marks. */
 #define STAGE_ESCAPED_NS 50000
 
-enum { STAGE_LAUNCHES = 16, STAGE_DAMAGES = ASSAY_MAX_TENSORS + 1, STAGE_SUBJECTS = MAX_ARMS + 1 };
+enum { STAGE_LAUNCHES = 16, STAGE_DAMAGES = ASSAY_MAX_TENSORS + 1, STAGE_SUBJECTS = MAX_ARMS + 1, READY_FLIPS = 16 };
 
 /* Points, shapes and addresses that launches get. The main scene is the cell's; the invariant and repeat checks make others. */
 struct scene {
