@@ -210,12 +210,15 @@ enum cell_status record_judge_status(json_t *cell, const struct record_env *env,
 	/* Off the rig timing is a diagnostic: it is told and names nothing. A table that serves an arm nobody times is wrong on any
 	 * machine. */
 	bool gate = record_true(cell, "gating") || t.reason == TR_NOT_TIMED;
-	size_t i;
+	size_t i, others = 0, others_run = 0;
 	json_t *a;
 	const char *unsupported = NULL;
 	json_array_foreach(json_object_get(cell, "arms"), i, a)
 	{
 		const char *role = record_text(a, "role");
+		const bool other = role && strcmp(role, "shipped") != 0 && strcmp(role, "null") != 0;
+		others += other;
+		others_run += other && !record_text(a, "unsupported");
 		if (role && strcmp(role, "shipped") == 0 && !unsupported)
 			unsupported = record_text(a, "unsupported");
 	}
@@ -249,7 +252,9 @@ enum cell_status record_judge_status(json_t *cell, const struct record_env *env,
 	/* A waiver of a timing status says nothing where timing is no gate, or was not asked for. */
 	const char *expect = record_text(json_object_get(cell, "waiver"), "expect");
 	bool about_timing = expect && (strcmp(expect, "regression") == 0 || strcmp(expect, "inconclusive") == 0);
-	apply_waiver(cell, env, about_timing && (!gate || t.verdict == TV_NONE), &s, &reason);
+	/* Nor does one of a cell of which nothing but shipped can run here. */
+	const bool nobody = others > 0 && others_run == 0;
+	apply_waiver(cell, env, nobody || (about_timing && (!gate || t.verdict == TV_NONE)), &s, &reason);
 
 	json_object_set_new(cell, "status", json_string(status_name(s)));
 	json_t *text = reason && reason[0] ? json_string(reason) : NULL;

@@ -560,6 +560,20 @@ START_TEST(waivers)
 	json_object_set_new(cell, "gating", json_true());
 	expect(cell, &tomorrow, ST_XPASS, "pass", "");
 	json_decref(cell);
+
+	/* Where nothing but shipped can run, a waiver of the others says nothing. */
+	c = cell_of(NULL);
+	c.waiver = "W1";
+	c.waiver_expect = "mismatch";
+	for (int i = 1; i < c.n_arms; i++)
+		c.arm[i].unsupported = "not on this backend";
+	cell = record_cell_begin(&c);
+	json_array_append_new(json_object_get(cell, "checks"), json_pack("{s:s, s:s, s:s, s:n}", "check", "identity",
+									 "arm", "shipped", "status", "pass", "text"));
+	ck_assert_int_eq(record_judge(cell, &plain, false), ST_PASS);
+	json_object_set_new(json_array_get(json_object_get(cell, "arms"), 1), "unsupported", json_null());
+	ck_assert_int_eq(record_judge(cell, &plain, false), ST_XPASS);
+	json_decref(cell);
 }
 END_TEST
 
