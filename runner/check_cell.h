@@ -26,11 +26,20 @@ bool check_again(struct stage *st, const struct evidence *ev, int launches_befor
 
 /* Loads a set and derives the tensors of one subject, or of all where s is NULL. A derive that fails is a finding. */
 bool check_set(struct stage *st, int set, struct subject *s, struct err *err);
+/* Packs the derived tensors of a subject; ok says whether it could, and a finding if not. False: lost. */
+bool check_derive(struct stage *st, struct subject *s, uint32_t poison, bool *ok, struct err *err);
+/* Whether the inputs (up to max_bytes; 0: of any size) and what s has packed (NULL: every arm) are as they were. What has changed is made
+ * anew, and is a finding where s is given or `when` ("during the timed rounds") says how it came to be known. */
+bool check_inputs(struct stage *st, struct subject *s, size_t max_bytes, const char *when, bool *all_intact,
+		  struct err *err);
+/* Findings of what a checked launch did to guards, and to the gaps between rows. */
+void check_guards(struct stage *st, const struct ready *r, const struct checked *seen);
+void check_gaps(struct stage *st, const char *arm, const struct image *im);
 /* A checked launch whose failure is a finding of the subject; ok says whether it ran. False: lost. */
 bool check_launch(struct stage *st, struct ready *r, uint32_t poison, enum tail tail, bool inspect, struct checked *out,
 		  bool *ok, struct err *err);
 
-/* Launches an arm n times and compares each with `want`. */
+/* Launches an arm n times and compares each with `want`; guards and gaps are looked at too. */
 struct relaunch {
 	int launches, differ;
 	bool same_elements; /* every launch that differed did so in the same elements */
@@ -39,7 +48,7 @@ struct relaunch {
 };
 bool check_relaunch(struct stage *st, struct subject *s, int n, const struct image *want, struct relaunch *out,
 		    struct err *err);
-/* A `memory` finding of status wrong, one an arm, tensor and place: NULL where there is one already. tensor may be NULL; offset and bytes
+/* A `memory` finding of status wrong, one an arm, tensor and place: NULL where there is one already. arm and tensor may be NULL; offset and bytes
  * -1: unknown. */
 json_t *check_memory_finding(struct stage *st, const char *arm, const char *tensor, const char *where, int64_t offset,
 			     int64_t bytes, const char *text);

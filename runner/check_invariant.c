@@ -117,7 +117,10 @@ static bool fill_rows(struct ctx *x, struct scene *sc, const struct rows *rows, 
 		if (ok) {
 			move_rows(&st->main.shape[t], x->dim[t], b->elem_bytes, from, rows->src, rows->set, rows->n,
 				  dense);
-			memset(span, 0, b->bytes);
+			const uint32_t word =
+				tensor_tail_word(b->desc, &b->shape, TAIL_NAN); /* as the fill leaves gaps */
+			for (size_t i = 0; i < b->bytes; i++)
+				span[i] = (unsigned char)(word >> 8 * (i % 4));
 			tensor_scatter(&b->shape, b->elem_bytes, dense, span);
 			ok = st->ops->upload(st->be, b->data, span, b->bytes, err);
 		} else {
@@ -234,6 +237,8 @@ static bool relaunch(struct ctx *x, const struct assay_point *pt, const struct r
 	}
 	if (!check_launch(st, r, TENSOR_POISON_A, TAIL_NAN, false, &seen, &ran, err))
 		goto done;
+	if (ran)
+		check_guards(st, r, &seen);
 	if (ran &&
 	    (!image_take(st, r, NULL, 0, true, TENSOR_POISON_A, &im, err) || !compare(x, &sc, rows, i, &im, out, err)))
 		goto done;

@@ -20,20 +20,30 @@ void evidence_drop(struct evidence *ev)
 	memset(ev->have, 0, sizeof(ev->have));
 }
 
+bool check_derive(struct stage *st, struct subject *s, uint32_t poison, bool *ok, struct err *err)
+{
+	struct err why = {{0}};
+
+	*ok = ready_derive(st, s->ready, poison, &why);
+	if (*ok)
+		return true;
+	if (st->lost)
+		return err_set(err, "%s: %s", s->name, why.text);
+	stage_fail(st, s, "derive", why.text);
+	return true;
+}
+
 bool check_set(struct stage *st, int set, struct subject *s, struct err *err)
 {
 	if (!stage_load(st, set, false, err))
 		return false;
 	for (int i = 0; i < st->n_subjects; i++) {
 		struct subject *one = &st->subject[i];
-		struct err why = {{0}};
+		bool ok;
 		if ((s && s != one) || !subject_runs(one) || !one->ready)
 			continue;
-		if (!ready_derive(st, one->ready, &why)) {
-			if (st->lost)
-				return err_set(err, "%s: %s", one->name, why.text);
-			stage_fail(st, one, "derive", why.text);
-		}
+		if (!check_derive(st, one, TENSOR_POISON_A, &ok, err))
+			return false;
 	}
 	return true;
 }
@@ -69,6 +79,42 @@ int check_affordable(const struct stage *st, int n)
 	return most < 3 ? (n < 3 ? n : 3) : most < (size_t)n ? (int)most : n;
 }
 
+void check_guards(struct stage *st, const struct ready *r, const struct checked *seen)
+{
+	const struct assay_kernel *k = st->cell->kernel;
+	const char *arm = r->subject->name;
+
+	for (int i = 0; i < seen->n_damages; i++) {
+		const struct guard_damage *g = &seen->damage[i];
+		const char *name = g->tensor < 0 ? "workspace" : k->tensors[g->tensor].name;
+		const struct buffer *b = g->tensor < 0                                 ? &r->workspace
+					 : k->tensors[g->tensor].role == ASSAY_DERIVED ? &r->derived[g->tensor]
+										       : r->scene->buf[g->tensor];
+		char text[256];
+		if (g->damage.before_data)
+			snprintf(text, sizeof(text), "writes before %s: first %lld bytes ahead of it, %lld words", name,
+				 (long long)-g->damage.offset, (long long)g->damage.words);
+		else
+			snprintf(text, sizeof(text), "writes behind %s: first at byte %lld of %zu, %lld words", name,
+				 (long long)g->damage.offset, b->bytes, (long long)g->damage.words);
+		check_memory_finding(st, arm, name, g->damage.before_data ? "guard_before" : "guard_after",
+				     g->damage.offset, 4 * g->damage.words, text);
+	}
+}
+
+void check_gaps(struct stage *st, const char *arm, const struct image *im)
+{
+	for (int k = 0; k < im->n; k++) {
+		const char *name = st->cell->kernel->tensors[im->tensor[k]].name;
+		char text[256];
+		if (im->gap[k] < 0)
+			continue;
+		snprintf(text, sizeof(text), "writes between the rows of %s: first at byte %lld", name,
+			 (long long)im->gap[k]);
+		check_memory_finding(st, arm, name, "guard_after", im->gap[k], -1, text);
+	}
+}
+
 bool check_relaunch(struct stage *st, struct subject *s, int n, const struct image *want, struct relaunch *out,
 		    struct err *err)
 {
@@ -86,8 +132,10 @@ bool check_relaunch(struct stage *st, struct subject *s, int n, const struct ima
 		if (!ok)
 			break;
 		out->launches++;
+		check_guards(st, s->ready, &seen);
 		if (!image_take(st, s->ready, NULL, 0, false, TENSOR_POISON_A, &im, err))
 			return false;
+		check_gaps(st, s->name, &im);
 		bool same = image_same(&im, want), as_before = out->differ && image_same(&im, &out->image);
 		image_drop(&im);
 		if (same)
@@ -110,109 +158,6 @@ bool check_relaunch(struct stage *st, struct subject *s, int n, const struct ima
 	return true;
 }
 
-static void guard_findings(struct stage *st, const char *arm, const struct ready *r, const struct checked *seen)
-{
-	const struct assay_kernel *k = st->cell->kernel;
-
-	for (int i = 0; i < seen->n_damages; i++) {
-		const struct guard_damage *g = &seen->damage[i];
-		const char *name = g->tensor < 0 ? "workspace" : k->tensors[g->tensor].name;
-		const struct buffer *b = g->tensor < 0                                 ? &r->workspace
-					 : k->tensors[g->tensor].role == ASSAY_DERIVED ? &r->derived[g->tensor]
-										       : r->scene->buf[g->tensor];
-		char text[256];
-		if (g->damage.before_data)
-			snprintf(text, sizeof(text), "writes before %s: first %lld bytes ahead of it, %lld words", name,
-				 (long long)-g->damage.offset, (long long)g->damage.words);
-		else
-			snprintf(text, sizeof(text), "writes behind %s: first at byte %lld of %zu, %lld words", name,
-				 (long long)g->damage.offset, b->bytes, (long long)g->damage.words);
-		check_memory_finding(st, arm, name, g->damage.before_data ? "guard_before" : "guard_after",
-				     g->damage.offset, 4 * g->damage.words, text);
-	}
-}
-
-static void gap_findings(struct stage *st, const char *arm, const struct image *im)
-{
-	for (int k = 0; k < im->n; k++) {
-		const char *name = st->cell->kernel->tensors[im->tensor[k]].name;
-		char text[256];
-		if (im->gap[k] < 0)
-			continue;
-		snprintf(text, sizeof(text), "writes between the rows of %s: first at byte %lld", name,
-			 (long long)im->gap[k]);
-		check_memory_finding(st, arm, name, "guard_after", im->gap[k], -1, text);
-	}
-}
-
-/* Where live and its master differ, for the message. */
-static void changed_place(struct stage *st, const struct input *in, int64_t *first, int64_t *bytes)
-{
-	size_t n = in->live.bytes;
-	unsigned char *a = malloc(2 * n + 1);
-	struct err ignored;
-
-	*first = *bytes = -1;
-	if (a && !in->one_set && st->ops->download(st->be, a, in->live.data, n, &ignored) &&
-	    st->ops->download(st->be, a + n, in->master[st->set], n, &ignored)) {
-		*bytes = 0;
-		for (size_t i = 0; i < n; i++)
-			if (a[i] != a[n + i]) {
-				if (*first < 0)
-					*first = (int64_t)i;
-				(*bytes)++;
-			}
-	}
-	free(a);
-}
-
-/* Whether the inputs (up to max_bytes; 0: of any size) are as they were; a changed one is loaded again, and is a finding where
- * arm is not NULL. */
-static bool inputs_check(struct stage *st, struct ready *r, const char *arm, size_t max_bytes, bool *all_intact,
-			 struct err *err)
-{
-	const struct assay_kernel *k = st->cell->kernel;
-	char text[256];
-
-	for (int t = 0; t < k->n_tensors; t++) {
-		struct input *in = st->in[t];
-		bool intact = true;
-		if (r && r->derived[t].alloc) {
-			uint64_t d;
-			if (!st->ops->digest(st->be, r->derived[t].data, r->derived[t].bytes, &d, err))
-				return false;
-			if (d != r->derived_digest[t]) {
-				snprintf(text, sizeof(text), "changes its input %s", k->tensors[t].name);
-				check_memory_finding(st, arm, k->tensors[t].name, "input_changed", -1, -1, text);
-				*all_intact = false;
-				struct err why;
-				if (!ready_derive(st, r, &why) && st->lost)
-					return err_set(err, "%s", why.text);
-			}
-		}
-		if (!in || k->tensors[t].role == ASSAY_INOUT || (max_bytes && in->live.bytes > max_bytes))
-			continue;
-		if (!input_intact(st->inputs, in, &intact, err))
-			return false;
-		if (intact)
-			continue;
-		*all_intact = false;
-		if (arm) {
-			int64_t first, bytes;
-			changed_place(st, in, &first, &bytes);
-			if (first >= 0)
-				snprintf(text, sizeof(text), "changes its input %s: %lld bytes, first at byte %lld",
-					 k->tensors[t].name, (long long)bytes, (long long)first);
-			else
-				snprintf(text, sizeof(text), "changes its input %s", k->tensors[t].name);
-			check_memory_finding(st, arm, k->tensors[t].name, "input_changed", first, bytes, text);
-		}
-		if (!input_load(st->inputs, in, st->set, true, err))
-			return false;
-	}
-	return true;
-}
-
 static bool one_arm(struct stage *st, struct evidence *ev, int set, int i, size_t digest_max, struct err *err)
 {
 	struct subject *s = &st->subject[i];
@@ -227,18 +172,23 @@ static bool one_arm(struct stage *st, struct evidence *ev, int set, int i, size_
 		return false;
 	if (!ok)
 		return true;
-	guard_findings(st, s->name, s->ready, &seen);
+	check_guards(st, s->ready, &seen);
 	if (!image_take(st, s->ready, known, st->n_subjects, true, TENSOR_POISON_A, first, err))
 		return false;
 	ev->have[set][i] = true;
-	gap_findings(st, s->name, first);
-	if (!inputs_check(st, s->ready, s->name, digest_max, &intact, err))
+	check_gaps(st, s->name, first);
+	if (!check_inputs(st, s, digest_max, NULL, &intact, err))
 		return false;
+	/* A container that was not packed to its last byte must not show either. */
+	if (!check_derive(st, s, TENSOR_POISON_B, &ok, err))
+		return false;
+	if (!ok)
+		return true;
 	if (!check_launch(st, s->ready, TENSOR_POISON_B, TAIL_HUGE, false, &seen, &ok, err))
 		return false;
 	if (!ok)
 		return true;
-	guard_findings(st, s->name, s->ready, &seen);
+	check_guards(st, s->ready, &seen);
 	known[i] = first;
 	if (!image_take(st, s->ready, known, st->n_subjects, false, TENSOR_POISON_B, &second, err))
 		return false;
@@ -251,13 +201,16 @@ static bool one_arm(struct stage *st, struct evidence *ev, int set, int i, size_
 	if (ok || !intact) {
 		/* An arm that changes its inputs cannot give the same output twice: one finding is enough. */
 		image_drop(&second);
-		return inputs_check(st, s->ready, s->name, digest_max, &intact, err);
+		return check_inputs(st, s, digest_max, NULL, &intact, err);
 	}
-	if (!inputs_check(st, s->ready, s->name, digest_max, &intact, err))
+	if (!check_inputs(st, s, digest_max, NULL, &intact, err))
 		return false;
-	ok = !intact || check_tell_apart(st, s, first, &second, err);
+	/* The launches that tell why are as the first one was. */
+	bool packed, lived = check_derive(st, s, TENSOR_POISON_A, &packed, err);
+	if (lived && packed && intact)
+		lived = check_tell_apart(st, s, first, &second, err);
 	image_drop(&second);
-	return ok;
+	return lived;
 }
 
 static void graph_finding(struct stage *st, const struct subject *s)
@@ -296,12 +249,14 @@ bool check_memory(struct stage *st, struct evidence *ev, struct err *err)
 {
 	bool intact = true;
 
-	if (!all_arms(st, ev, DIGEST_EACH_BYTES, err) || !inputs_check(st, NULL, NULL, 0, &intact, err))
+	if (!all_arms(st, ev, DIGEST_EACH_BYTES, err) || !check_inputs(st, NULL, 0, NULL, &intact, err))
 		return false;
 	if (!intact) {
 		/* Somebody changed a large input: all over again, with a digest after every launch, to say who. */
 		evidence_drop(ev);
 		finding_drop(st->findings, "memory", NULL);
+		finding_drop(st->findings, "repeat",
+			     NULL); /* of launches on inputs that were not what they should be */
 		if (!stage_load(st, 0, true, err) || !all_arms(st, ev, 0, err))
 			return false;
 	}
@@ -321,10 +276,8 @@ bool check_again(struct stage *st, const struct evidence *ev, int launches_befor
 	bool intact = true;
 
 	/* First the inputs as the rounds left them: nothing is loaded before this. */
-	if (!inputs_check(st, NULL, NULL, 0, &intact, err))
+	if (!check_inputs(st, NULL, 0, "during the timed rounds", &intact, err))
 		return false;
-	if (!intact)
-		finding_add(st->findings, "memory", NULL, "wrong", "an input changed during the timed rounds");
 	for (int set = INPUT_SETS - 1; set >= 0; set--) {
 		if (!check_set(st, set, NULL, err))
 			return false;

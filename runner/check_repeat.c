@@ -51,6 +51,9 @@ static bool launches(struct stage *st, const struct evidence *ev, int i, struct 
 
 	if (!check_relaunch(st, s, st->cell->checks.repeat.launches, want, &rl, err))
 		return false;
+	bool intact = true;
+	if (subject_runs(s) && !check_inputs(st, s, 0, "in a later launch", &intact, err))
+		return false;
 	if (rl.launches && want->n) {
 		double bound = stats_binomial_upper(rl.launches, rl.differ, 0.95);
 		json_t *f;
@@ -112,8 +115,10 @@ static bool addresses(struct stage *st, const struct evidence *ev, int i, struct
 		ok = true;
 		goto done;
 	}
+	check_guards(st, r, &seen);
 	if (!image_take(st, r, known, 1, true, TENSOR_POISON_A, &im, err))
 		goto done;
+	check_gaps(st, s->name, &im);
 	struct diff d;
 	image_diff(st, &st->main, &im, want, &d);
 	say(st, text, sizeof(text), &im, want, &d);

@@ -98,8 +98,10 @@ static struct image_block *fetch(struct stage *st, const struct buffer *b, const
 		if (b->bytes && !st->ops->download(st->be, span, b->data, b->bytes, err))
 			goto fail;
 		tensor_gather(&b->shape, b->elem_bytes, span, block->data);
-		if (b->desc->role == ASSAY_OUT)
-			*gap = gap_damage(b, span, block->data, poison);
+		/* The gaps of what is filled and written hold what the fill left there. */
+		if (b->desc->role == ASSAY_INOUT)
+			poison = tensor_tail_word(b->desc, &b->shape, TAIL_NAN);
+		*gap = gap_damage(b, span, block->data, poison);
 		free(span);
 	}
 	for (int64_t i = 0; mask && i < count; i++)

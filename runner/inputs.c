@@ -194,7 +194,8 @@ static bool audit_set(struct inputs *s, struct entry *e, int set, const void *sr
 					: fill_audit_host(host, job, readings, &audit, err);
 		if (!ok)
 			break;
-		if (bytes && use == ASSAY_DATA && fill_broken_promise(p, &audit, name, text, sizeof(text))) {
+		/* Only data make promises; a row number outside of its bound is broken whatever was promised. */
+		if (bytes && fill_broken_promise(use == ASSAY_DATA ? p : NULL, &audit, name, text, sizeof(text))) {
 			json_t *b = json_pack("{s:s, s:s, s:i}", "tensor", name, "text", text, "set", set);
 			json_array_append_new(e->in.broken, b);
 		}
@@ -281,11 +282,9 @@ struct input *inputs_get(struct inputs *s, const struct cell *c, int t, const st
 			e->n_jobs = 0;
 			goto fail;
 		}
-		for (int j = 0; j < n; j++) {
-			e->job[set][j].shape = *shape;
+		for (int j = 0; j < n; j++)
 			if (e->job[set][j].spec.path)
 				e->job[set][j].spec.path = strdup(e->job[set][j].spec.path);
-		}
 		e->n_jobs = n;
 	}
 	e->key = key_of(c, t, shape, e);

@@ -33,7 +33,7 @@ static void env_leave(const struct cell_arm *a, struct env_saved *saved)
 	}
 }
 
-bool ready_derive(struct stage *st, struct ready *r, struct err *err)
+bool ready_derive(struct stage *st, struct ready *r, uint32_t poison, struct err *err)
 {
 	const struct assay_kernel *k = st->cell->kernel;
 
@@ -41,7 +41,7 @@ bool ready_derive(struct stage *st, struct ready *r, struct err *err)
 		return true;
 	for (int t = 0; t < k->n_tensors; t++)
 		if (r->derived[t].alloc && (!buffer_guard(st->be, &r->derived[t], TENSOR_GUARD_WORD, err) ||
-					    !buffer_poison(st->be, &r->derived[t], TENSOR_POISON_A, err)))
+					    !buffer_poison(st->be, &r->derived[t], poison, err)))
 			return false;
 	r->error[0] = '\0';
 	struct env_saved saved;
@@ -70,12 +70,16 @@ bool ready_derive(struct stage *st, struct ready *r, struct err *err)
 static bool capture(struct stage *st, struct ready *r, struct err *err)
 {
 	struct launch l = {.ops = r->subject->ops, .call = &r->call, .state = r->state};
+	struct env_saved saved;
 	struct checked seen;
 
-	/* Launched once outside of the graph, so that what the arm says it launches can be counted against the graph. */
-	if (ready_check(st, r, TENSOR_POISON_A, TAIL_NAN, true, &seen, err) != RUN_OK)
+	/* Launched once outside of the graph, so that what the arm says it launches can be counted against the graph. Other scenes are
+	 * not counted, and launch once only what they are there for: their inout tensors have no pristine copy. */
+	if (r->scene == &st->main && ready_check(st, r, TENSOR_POISON_A, TAIL_NAN, true, &seen, err) != RUN_OK)
 		return false;
+	env_enter(r->subject->arm, &saved);
 	r->graph = st->ops->graph_capture(st->be, &l, &r->graph_kernels, err);
+	env_leave(r->subject->arm, &saved);
 	return r->graph != NULL;
 }
 
@@ -132,9 +136,9 @@ struct ready *ready_create(struct stage *st, struct scene *sc, struct subject *s
 		}
 		r->planned = true;
 	}
-	if (!ready_derive(st, r, err))
+	if (!ready_derive(st, r, TENSOR_POISON_A, err))
 		goto fail;
-	if (s->arm->graph && sc == &st->main && !capture(st, r, err))
+	if (s->arm->graph && !capture(st, r, err))
 		goto fail;
 	return r;
 fail:

@@ -110,8 +110,8 @@ void scene_destroy(struct stage *st, struct scene *sc);
 /* Plans an arm in a scene and derives its tensors. NULL with *err: the arm's own words; st->lost may be set. */
 struct ready *ready_create(struct stage *st, struct scene *sc, struct subject *s, struct err *err);
 void ready_destroy(struct stage *st, struct ready *r); /* NULL is fine */
-/* Makes the derived tensors from what the inputs hold now. */
-bool ready_derive(struct stage *st, struct ready *r, struct err *err);
+/* Makes the derived tensors from what the inputs hold now, in containers that hold the poison. */
+bool ready_derive(struct stage *st, struct ready *r, uint32_t poison, struct err *err);
 
 /* Puts one launch on the queue, environment set around it. False with *err. */
 bool ready_enqueue(struct stage *st, struct ready *r, struct err *err);

@@ -1,0 +1,96 @@
+/* Whether the inputs of a cell are what they were: filled ones by their digest, packed ones by theirs. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "check_cell.h"
+#include "finding.h"
+
+/* Where live and its master differ, for the message. */
+static void changed_place(struct stage *st, const struct input *in, int64_t *first, int64_t *bytes)
+{
+	size_t n = in->live.bytes;
+	unsigned char *a = malloc(2 * n + 1);
+	struct err ignored;
+
+	*first = *bytes = -1;
+	if (a && !in->one_set && st->ops->download(st->be, a, in->live.data, n, &ignored) &&
+	    st->ops->download(st->be, a + n, in->master[st->set], n, &ignored)) {
+		*bytes = 0;
+		for (size_t i = 0; i < n; i++)
+			if (a[i] != a[n + i]) {
+				if (*first < 0)
+					*first = (int64_t)i;
+				(*bytes)++;
+			}
+	}
+	free(a);
+}
+
+/* The packed inputs of one arm; packed anew where they have changed. */
+static bool derived_check(struct stage *st, struct subject *s, const char *when, bool *all_intact, struct err *err)
+{
+	const struct assay_kernel *k = st->cell->kernel;
+	struct ready *r = s->ready;
+	bool changed = false, ok;
+
+	for (int t = 0; t < k->n_tensors; t++) {
+		char text[256];
+		uint64_t d;
+		if (!r->derived[t].alloc)
+			continue;
+		if (!st->ops->digest(st->be, r->derived[t].data, r->derived[t].bytes, &d, err))
+			return false;
+		if (d == r->derived_digest[t])
+			continue;
+		snprintf(text, sizeof(text), "changes its input %s%s%s", k->tensors[t].name, when ? " " : "",
+			 when ? when : "");
+		check_memory_finding(st, s->name, k->tensors[t].name, "input_changed", -1, -1, text);
+		changed = true;
+	}
+	*all_intact = *all_intact && !changed;
+	return !changed || check_derive(st, s, TENSOR_POISON_A, &ok, err);
+}
+
+static void changed_finding(struct stage *st, const struct subject *s, int t, const char *when)
+{
+	const char *name = st->cell->kernel->tensors[t].name;
+	int64_t first, bytes;
+	char text[256], place[96] = "";
+
+	changed_place(st, st->in[t], &first, &bytes);
+	if (first >= 0)
+		snprintf(place, sizeof(place), ": %lld bytes, first at byte %lld", (long long)bytes, (long long)first);
+	if (s)
+		snprintf(text, sizeof(text), "changes its input %s%s%s%s", name, when ? " " : "", when ? when : "",
+			 place);
+	else
+		snprintf(text, sizeof(text), "an arm changed the input %s %s%s", name, when, place);
+	check_memory_finding(st, s ? s->name : NULL, name, "input_changed", first, bytes, text);
+}
+
+bool check_inputs(struct stage *st, struct subject *s, size_t max_bytes, const char *when, bool *all_intact,
+		  struct err *err)
+{
+	const struct assay_kernel *k = st->cell->kernel;
+
+	for (int i = 0; i < st->n_subjects; i++)
+		if (s ? s == &st->subject[i] : subject_runs(&st->subject[i]) && st->subject[i].ready)
+			if (!derived_check(st, &st->subject[i], when, all_intact, err))
+				return false;
+	for (int t = 0; t < k->n_tensors; t++) {
+		struct input *in = st->in[t];
+		bool intact = true;
+		if (!in || k->tensors[t].role == ASSAY_INOUT || (max_bytes && in->live.bytes > max_bytes))
+			continue;
+		if (!input_intact(st->inputs, in, &intact, err))
+			return false;
+		if (intact)
+			continue;
+		*all_intact = false;
+		if (s || when)
+			changed_finding(st, s, t, when);
+		if (!input_load(st->inputs, in, st->set, true, err))
+			return false;
+	}
+	return true;
+}
