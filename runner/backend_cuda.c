@@ -25,10 +25,10 @@ struct cuda {
 	struct cuda_nvml *nvml;
 	cudaStream_t stream;
 	cudaEvent_t mark[BACKEND_MARKS]; /* made when first used */
-	uint64_t *scratch;               /* on the device: 256 bytes for counts and sinks */
-	char *scrub_from, *scrub_to;     /* on the device */
+	uint64_t *scratch; /* on the device: 256 bytes for counts and sinks */
+	char *scrub_from, *scrub_to; /* on the device */
 	size_t scrub_room;
-	double bytes_per_s, ops_per_s;   /* of the sentinels; 0: not measured */
+	double bytes_per_s, ops_per_s; /* of the sentinels; 0: not measured */
 };
 
 static struct cuda *cuda_of(struct backend *b)
@@ -42,7 +42,8 @@ static bool told(int e, const char *what, struct err *err)
 	if (e == cudaSuccess)
 		return true;
 	(void)cudaGetLastError();
-	return err_set(err, "cuda: %s: %s (%s)", what, cudaGetErrorString((cudaError_t)e), cudaGetErrorName((cudaError_t)e));
+	return err_set(err, "cuda: %s: %s (%s)", what, cudaGetErrorString((cudaError_t)e),
+		       cudaGetErrorName((cudaError_t)e));
 }
 
 static int64_t clock_ns(void)
@@ -65,7 +66,8 @@ static void *gpu_alloc(struct backend *b, size_t bytes, struct err *err)
 	size_t left = 0, all = 0;
 	if (e == cudaErrorMemoryAllocation && cudaMemGetInfo(&left, &all) == cudaSuccess)
 		err_set(err, "cuda: cannot allocate %zu bytes (%.1f GiB); %.1f of %.1f GiB are free on %s", bytes,
-			(double)bytes / (1 << 30), (double)left / (1 << 30), (double)all / (1 << 30), cuda_of(b)->device.name);
+			(double)bytes / (1 << 30), (double)left / (1 << 30), (double)all / (1 << 30),
+			cuda_of(b)->device.name);
 	else
 		told(e, "allocation", err);
 	return NULL;
@@ -76,8 +78,8 @@ static void gpu_free(struct backend *b, void *p)
 	(void)cudaFree(p);
 }
 
-static bool copy_and_wait(struct cuda *c, void *dst, const void *src, size_t bytes, enum cudaMemcpyKind kind, const char *what,
-			  struct err *err)
+static bool copy_and_wait(struct cuda *c, void *dst, const void *src, size_t bytes, enum cudaMemcpyKind kind,
+			  const char *what, struct err *err)
 {
 	return told(cudaMemcpyAsync(dst, src, bytes, kind, c->stream), what, err) &&
 	       told(cudaStreamSynchronize(c->stream), what, err);
@@ -133,7 +135,8 @@ static bool fill_from_file(struct backend *b, void *dst, const struct fill_job *
 	void *image = malloc(bytes);
 	if (!image)
 		return err_set(err, "cuda: out of memory for %zu bytes of %s", bytes, job->spec.path);
-	bool ok = gpu_download(b, image, dst, bytes, err) && fill_host(image, job, err) && gpu_upload(b, dst, image, bytes, err);
+	bool ok = gpu_download(b, image, dst, bytes, err) && fill_host(image, job, err) &&
+		  gpu_upload(b, dst, image, bytes, err);
 	free(image);
 	return ok;
 }
@@ -146,8 +149,8 @@ static bool gpu_fill(struct backend *b, void *dst, const struct fill_job *job, s
 	return fill_cuda(dst, job, c->stream, err) && told(cudaStreamSynchronize(c->stream), "fill", err);
 }
 
-static bool gpu_audit(struct backend *b, const void *src, const struct fill_job *job, uint32_t readings, struct fill_audit *out,
-		      struct err *err)
+static bool gpu_audit(struct backend *b, const void *src, const struct fill_job *job, uint32_t readings,
+		      struct fill_audit *out, struct err *err)
 {
 	return fill_cuda_audit(src, job, readings, cuda_of(b)->stream, out, err);
 }
@@ -322,7 +325,8 @@ static void *gpu_graph_capture(struct backend *b, const struct launch *l, int *n
 	cudaError_t e = cudaStreamEndCapture(c->stream, &graph); /* always: else the stream stays in capture */
 	if (rc != 0) {
 		(void)cudaGetLastError();
-		err_set(err, "%s", l->call->error[0] ? l->call->error : "the arm failed under capture and gave no reason");
+		err_set(err, "%s",
+			l->call->error[0] ? l->call->error : "the arm failed under capture and gave no reason");
 	} else if (told(e, "capture", err) && count_kernels(graph, n_kernels, err) &&
 		   told(cudaGraphInstantiate(&exec, graph, 0), "graph", err)) {
 		(void)cudaGraphUpload(exec, c->stream);
@@ -376,8 +380,8 @@ static int enqueue(struct cuda *c, const struct work *w, double *ops)
 	case READ: return cuda_work_read(c->scrub_from, w->bytes, c->scratch, c->stream);
 	case MATRIX_BF16:
 	case MATRIX_S8:
-		return cuda_work_matrix(w->what == MATRIX_S8, MATRIX_ITERATIONS, c->device.multiprocessors, c->scratch, c->stream,
-					ops);
+		return cuda_work_matrix(w->what == MATRIX_S8, MATRIX_ITERATIONS, c->device.multiprocessors, c->scratch,
+					c->stream, ops);
 	default: return cuda_work_chain_walk(w->chain, CHAIN_STEPS, c->scratch, c->stream);
 	}
 }
@@ -415,7 +419,8 @@ static json_t *gpu_sentinels(struct backend *b, struct err *err)
 
 	while ((int64_t)words * 4 < 2 * c->device.llc_bytes)
 		words *= 2;
-	if (!o || !want_scrub_room(c, w.bytes, err) || !told(cudaMalloc((void **)&w.chain, (size_t)words * 4), "sentinels", err) ||
+	if (!o || !want_scrub_room(c, w.bytes, err) ||
+	    !told(cudaMalloc((void **)&w.chain, (size_t)words * 4), "sentinels", err) ||
 	    !told(cuda_work_chain_make(w.chain, words, c->stream), "sentinels", err))
 		goto fail;
 	for (int i = 0; i < N_WORKS; i++) {
@@ -581,8 +586,9 @@ struct backend *backend_cuda_open(const struct backend_config *cfg, struct err *
 		.driver = c->device.driver,
 		.runtime = c->device.runtime,
 		.more = json_pack("{s:i, s:i, s:I, s:i, s:i, s:s}", "index", c->device.index, "multiprocessors",
-				  c->device.multiprocessors, "scrub_auto_bytes", (json_int_t)scrub_auto_bytes(c), "sm_mhz",
-				  c->device.sm_mhz, "mem_mhz", c->device.mem_mhz, "build_flags", ASSAY_CUDA_FLAGS),
+				  c->device.multiprocessors, "scrub_auto_bytes", (json_int_t)scrub_auto_bytes(c),
+				  "sm_mhz", c->device.sm_mhz, "mem_mhz", c->device.mem_mhz, "build_flags",
+				  ASSAY_CUDA_FLAGS),
 	};
 	if (!c->info.more) {
 		err_set(err, "cuda: out of memory");

@@ -51,7 +51,8 @@ static bool within(const struct image *im, size_t at, size_t n)
 }
 
 /* Section ".text.<name>" of the cubin at `elf`, if it is one for compute capability cc. */
-static bool find_section(const struct image *im, size_t elf, const char *name, int cc, const unsigned char **code, size_t *bytes)
+static bool find_section(const struct image *im, size_t elf, const char *name, int cc, const unsigned char **code,
+			 size_t *bytes)
 {
 	Elf64_Ehdr h;
 	Elf64_Shdr names, s;
@@ -61,7 +62,8 @@ static bool find_section(const struct image *im, size_t elf, const char *name, i
 	memcpy(&h, im->base + elf, sizeof h);
 	/* The architecture is in the second byte of the flags, in older cubins in the first. */
 	if (h.e_machine != MACHINE_CUDA || ((int)(h.e_flags >> 8 & 0xff) != cc && (int)(h.e_flags & 0xff) != cc) ||
-	    h.e_shentsize != sizeof s || h.e_shstrndx >= h.e_shnum || !within(im, elf + h.e_shoff, (size_t)h.e_shnum * sizeof s))
+	    h.e_shentsize != sizeof s || h.e_shstrndx >= h.e_shnum ||
+	    !within(im, elf + h.e_shoff, (size_t)h.e_shnum * sizeof s))
 		return false;
 	memcpy(&names, im->base + elf + h.e_shoff + (size_t)h.e_shstrndx * sizeof s, sizeof names);
 	for (int i = 0; i < h.e_shnum; i++) {
@@ -81,7 +83,8 @@ static bool find_section(const struct image *im, size_t elf, const char *name, i
 static const char *hash_code(const void *function, int cc, char hex[65], size_t *bytes)
 {
 	struct image im;
-	const char *name = NULL, *why = "its machine code was not found in the file: built for another architecture, or compressed";
+	const char *name = NULL,
+		   *why = "its machine code was not found in the file: built for another architecture, or compressed";
 
 	if (cudaFuncGetName(&name, function) != cudaSuccess || !name) {
 		(void)cudaGetLastError();
@@ -133,7 +136,8 @@ static json_t *of_launch(const struct assay_launch *l, int cc)
 		(void)cudaGetLastError();
 		no_facts = "the runtime does not know the function";
 	}
-	if (cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, l->function, (int)(l->block[0] * l->block[1] * l->block[2]),
+	if (cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, l->function,
+							  (int)(l->block[0] * l->block[1] * l->block[2]),
 							  l->dynamic_smem_bytes) != cudaSuccess) {
 		(void)cudaGetLastError();
 		no_occupancy = "the runtime does not tell it";
@@ -146,9 +150,10 @@ static json_t *of_launch(const struct assay_launch *l, int cc)
 	set_or_why(o, "local_bytes", json_integer((json_int_t)a.localSizeBytes), no_facts);
 	/* A frame without bytes has no spills; one with some may hold arrays too. */
 	set_or_why(o, "spills_bytes", json_integer(0),
-		   no_facts                ? no_facts
-		   : a.localSizeBytes == 0 ? NULL
-					   : "the local frame (local_bytes) holds spills and arrays, and is not told apart");
+		   no_facts ? no_facts
+		   : a.localSizeBytes == 0
+			   ? NULL
+			   : "the local frame (local_bytes) holds spills and arrays, and is not told apart");
 	set_or_why(o, "shared_bytes", json_integer((json_int_t)(a.sharedSizeBytes + l->dynamic_smem_bytes)), no_facts);
 	json_object_set_new(o, "dynamic_shared_bytes", json_integer((json_int_t)l->dynamic_smem_bytes));
 	json_object_set_new(o, "grid", json_pack("[i,i,i]", (int)l->grid[0], (int)l->grid[1], (int)l->grid[2]));

@@ -21,8 +21,8 @@ static void describe(int index, const struct cudaDeviceProp *p, struct cuda_devi
 	const unsigned char *u = (const unsigned char *)p->uuid.bytes;
 	int n = snprintf(d->uuid, sizeof d->uuid, "GPU-");
 	for (int i = 0; i < 16; i++)
-		n += snprintf(d->uuid + n, sizeof d->uuid - (size_t)n, i == 4 || i == 6 || i == 8 || i == 10 ? "-%02x" : "%02x",
-			      u[i]);
+		n += snprintf(d->uuid + n, sizeof d->uuid - (size_t)n,
+			      i == 4 || i == 6 || i == 8 || i == 10 ? "-%02x" : "%02x", u[i]);
 	d->cc = 10 * p->major + p->minor;
 	d->multiprocessors = p->multiProcessorCount;
 	d->memory_bytes = (int64_t)p->totalGlobalMem;
@@ -50,7 +50,8 @@ static bool count(int *n, struct err *err)
 	(void)cudaGetLastError();
 	(void)cudaDriverGetVersion(&driver);
 	if (driver == 0)
-		return err_set(err, "cuda: no NVIDIA driver on this machine (libcuda.so.1 was not found or does not start); install "
+		return err_set(err, "cuda: no NVIDIA driver on this machine (libcuda.so.1 was not found or does not "
+				    "start); install "
 				    "one, or run with --backend host");
 	if (e == cudaErrorInsufficientDriver) {
 		char have[32], want[32];
@@ -58,7 +59,8 @@ static bool count(int *n, struct err *err)
 		(void)cudaRuntimeGetVersion(&runtime);
 		version(driver, have, sizeof have);
 		version(runtime, want, sizeof want);
-		return err_set(err, "cuda: the driver supports CUDA %s and this build needs %s; update the driver", have, want);
+		return err_set(err, "cuda: the driver supports CUDA %s and this build needs %s; update the driver",
+			       have, want);
 	}
 	if (visible)
 		return err_set(err, "cuda: no device is visible: CUDA_VISIBLE_DEVICES is '%s'%s%s", visible,
@@ -114,6 +116,7 @@ bool cuda_device_pick(const char *wanted, struct cuda_device *out, struct err *e
 	if (!best)
 		return err_set(err, "cuda: no device '%s'; there %s %d: %s", wanted, n == 1 ? "is" : "are", n, list);
 	if (same && wanted)
-		return err_set(err, "cuda: '%s' may be any of %d devices; name an index or a UUID of: %s", wanted, same + 1, list);
+		return err_set(err, "cuda: '%s' may be any of %d devices; name an index or a UUID of: %s", wanted,
+			       same + 1, list);
 	return true;
 }

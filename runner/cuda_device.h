@@ -8,15 +8,15 @@
 #include "err.h"
 
 struct cuda_device {
-	int index;         /* among the visible ones */
+	int index; /* among the visible ones */
 	char name[128];
-	char uuid[64];     /* "GPU-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx" */
-	int cc;            /* 90 */
+	char uuid[64]; /* "GPU-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx" */
+	int cc; /* 90 */
 	int multiprocessors;
 	int64_t memory_bytes, llc_bytes;
 	bool persisting_l2;
 	char driver[32], runtime[32]; /* CUDA versions: "13.0" */
-	int sm_mhz, mem_mhz;          /* as the runtime tells them; 0: unknown */
+	int sm_mhz, mem_mhz; /* as the runtime tells them; 0: unknown */
 };
 
 /* wanted: an index, a UUID or the start of one ("GPU-5f3e"), a name or a part of one that only one device has; NULL: the first.

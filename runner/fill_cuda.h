@@ -18,8 +18,8 @@ extern "C" {
 /* Fills by the job, byte for byte as fill_host. Not .npy files. Queued. False with *err: the job does not fit. */
 bool fill_cuda(void *dst, const struct fill_job *job, void *stream, struct err *err);
 /* As fill_audit_host. Waits. */
-bool fill_cuda_audit(const void *src, const struct fill_job *job, uint32_t readings, void *stream, struct fill_audit *out,
-		     struct err *err);
+bool fill_cuda_audit(const void *src, const struct fill_job *job, uint32_t readings, void *stream,
+		     struct fill_audit *out, struct err *err);
 /* As fill_digest. scratch: 8 bytes of device memory. Waits. */
 int fill_cuda_digest(const void *p, size_t bytes, uint64_t *scratch, void *stream, uint64_t *out);
 /* Counts words that differ; scratch: 16 bytes of device memory. Waits. */

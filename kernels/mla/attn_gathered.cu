@@ -629,6 +629,15 @@ __global__ void __launch_bounds__(THREADS, LOCAL == 1 ? 2 : 1) attn_block(attn a
 
 /* ---- 8 the merge --------------------------------------------------------------------------------------------------- */
 
+constexpr int AHEAD = 16;
+
+__device__ __forceinline__ void merge_in(float4 &x, float &total, float weight, float sum, const float4 &part)
+{
+	total = fmaf(weight, sum, total);
+	x.x = fmaf(weight, part.x, x.x), x.y = fmaf(weight, part.y, x.y);
+	x.z = fmaf(weight, part.z, x.z), x.w = fmaf(weight, part.w, x.w);
+}
+
 /* A row (t, head) a block, 4 columns a thread; groups in rising order. Small code: behind a scrub, code comes from memory too. */
 __global__ void __launch_bounds__(MERGE_THREADS) attn_merge(attn a)
 {
@@ -637,8 +646,21 @@ __global__ void __launch_bounds__(MERGE_THREADS) attn_merge(attn a)
 	const int r = 4 * (blockIdx.z * MERGE_THREADS + threadIdx.x);
 	wait_for_predecessor();
 
-	float most = -INFINITY;
-	for (int g = threadIdx.x; g < a.groups; g += MERGE_THREADS)
+	/* All that the first groups need is asked for at once: their parts, and a group's maximum and sum by a thread each. */
+	const float *at = a.part + row0 * a.kv_rank + (r < a.kv_rank ? r : 0);
+	const int64_t step = (int64_t)a.n_head * a.kv_rank;
+	float own_most = -INFINITY, own_sum = 0;
+	float4 part[AHEAD];
+	if (threadIdx.x < a.groups) {
+		own_most = a.most[row0 + (int64_t)threadIdx.x * a.n_head];
+		own_sum = a.sum[row0 + (int64_t)threadIdx.x * a.n_head];
+	}
+#pragma unroll
+	for (int i = 0; i < AHEAD; i++)
+		part[i] = i < a.groups ? *(const float4 *)(at + i * step) : make_float4(0, 0, 0, 0);
+
+	float most = own_most;
+	for (int g = threadIdx.x + MERGE_THREADS; g < a.groups; g += MERGE_THREADS)
 		most = fmaxf(most, a.most[row0 + (int64_t)g * a.n_head]);
 	for (int m = 16; m > 0; m >>= 1)
 		most = fmaxf(most, __shfl_xor_sync(~0u, most, m));
@@ -648,26 +670,26 @@ __global__ void __launch_bounds__(MERGE_THREADS) attn_merge(attn a)
 	for (int w = 0; w < MERGE_THREADS / 32; w++)
 		most = fmaxf(most, warp_most[w]);
 
-	const float *at = a.part + row0 * a.kv_rank + (r < a.kv_rank ? r : 0);
-	const int64_t step = (int64_t)a.n_head * a.kv_rank;
 	float4 x = make_float4(0, 0, 0, 0);
 	float total = 0;
 	for (int g0 = 0; g0 < a.groups; g0 += MERGE_THREADS) {
 		const int g = g0 + threadIdx.x, n = min(MERGE_THREADS, a.groups - g0);
-		__syncthreads();
-		if (g < a.groups) {
-			weight[threadIdx.x] = expf(a.most[row0 + (int64_t)g * a.n_head] - most);
-			sum[threadIdx.x] = a.sum[row0 + (int64_t)g * a.n_head];
+		if (g0 > 0) {
+			__syncthreads(); /* the weights before were used */
+			own_most = g < a.groups ? a.most[row0 + (int64_t)g * a.n_head] : -INFINITY;
+			own_sum = g < a.groups ? a.sum[row0 + (int64_t)g * a.n_head] : 0;
 		}
+		weight[threadIdx.x] = expf(own_most - most);
+		sum[threadIdx.x] = own_sum;
 		__syncthreads();
-#pragma unroll 8
-		for (int i = 0; i < n; i++, at += step) {
-			const float4 v = *(const float4 *)at;
-			const float w = weight[i];
-			total = fmaf(w, sum[i], total);
-			x.x = fmaf(w, v.x, x.x), x.y = fmaf(w, v.y, x.y);
-			x.z = fmaf(w, v.z, x.z), x.w = fmaf(w, v.w, x.w);
+		int i = 0;
+		if (g0 == 0) {
+#pragma unroll
+			for (; i < AHEAD; i++) /* past the last group: weight, sum and part are 0 */
+				merge_in(x, total, weight[i], sum[i], part[i]);
 		}
+		for (; i < n; i++)
+			merge_in(x, total, weight[i], sum[i], *(const float4 *)(at + (int64_t)(g0 + i) * step));
 	}
 	const float inverse = 1 / total;
 	if (r < a.kv_rank)
