@@ -272,10 +272,14 @@ static bool leading(struct ctx *x, int64_t n, int i, struct err *err)
 	if (!rows_alloc(&rows, "leading", n))
 		return err_set(err, "out of memory");
 	snprintf(rows.what, sizeof(rows.what), "with the leading %s=%lld rows", x->name, (long long)n);
-	rows.control_set = 1; /* the same rows of the other input set must differ */
+	/* The same rows of the other input set must differ; where both sets hold the same bytes, the rows next to them. */
+	const bool one_set = image_same(&x->ev->first[0][i], &x->ev->first[1][i]);
+	rows.control_set = one_set ? 0 : 1;
 	rows.control_rows = -1;
-	for (int64_t k = 0; k < n; k++)
-		rows.src[k] = rows.control[k] = k;
+	for (int64_t k = 0; k < n; k++) {
+		rows.src[k] = k;
+		rows.control[k] = one_set ? (k + 1) % c->point.v[x->param].i : k;
+	}
 	bool ok = relaunch(x, &pt, &rows, i, &f, err);
 	if (f)
 		json_object_set_new(f, "rows", json_integer(n));
@@ -344,12 +348,13 @@ bool check_invariant(struct stage *st, const struct evidence *ev, struct err *er
 	const struct check_invariant *c = &st->cell->checks.invariant;
 	const struct assay_kernel *k = st->cell->kernel;
 	struct ctx x = {.st = st, .ev = ev, .name = c->rows};
-	bool tied = false, ok = true;
+	bool tied = false, others = false, ok = true;
 
 	x.param = c->rows ? registry_param(k, c->rows) : -1;
 	for (int t = 0; t < k->n_tensors; t++) {
 		x.dim[t] = c->rows ? tensor_dim(&k->tensors[t], c->rows) : -1;
 		tied = tied || (x.dim[t] >= 0 && st->in[t]);
+		others = others || (x.dim[t] >= 0 && st->in[t] && !st->in[t]->one_set);
 	}
 	if (x.param < 0 || !tied) {
 		stage_note(st, "invariant: %s has no input with rows of %s", k->name,
@@ -361,6 +366,9 @@ bool check_invariant(struct stage *st, const struct evidence *ev, struct err *er
 		stage_note(st, "invariant: %s=%lld, there is nothing to rearrange", c->rows, (long long)n);
 		return true;
 	}
+	if (c->neighbours && !others)
+		stage_note(st,
+			   "invariant: no other data for the neighbours of a row, both input sets hold the same bytes");
 	if (!check_set(st, 0, NULL, err))
 		return false;
 	for (int set = 0; ok && set < INPUT_SETS; set++)
@@ -377,7 +385,7 @@ bool check_invariant(struct stage *st, const struct evidence *ev, struct err *er
 			ok = leading(&x, c->leading[l], i, err);
 		if (ok && c->permute && subject_runs(s))
 			ok = permuted(&x, n, i, err);
-		if (ok && c->neighbours && subject_runs(s))
+		if (ok && c->neighbours && others && subject_runs(s))
 			ok = neighbours(&x, n, i, err);
 	}
 	for (int set = 0; set < INPUT_SETS; set++)

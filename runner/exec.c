@@ -6,6 +6,7 @@
 
 #include "calibrate.h"
 #include "check_cell.h"
+#include "controls.h"
 #include "exec_facts.h"
 #include "finding.h"
 #include "inputs.h"
@@ -17,6 +18,7 @@ struct exec {
 	const struct backend_ops *ops;
 	struct inputs *inputs;
 	struct calibration *calibration;
+	struct controls *controls;
 	struct warmth warm;
 	int attempt;
 };
@@ -39,7 +41,8 @@ struct exec *exec_create(struct backend *b, struct err *err)
 	memory = x->ops->info(b)->memory_bytes;
 	x->inputs = inputs_create(b, memory > 0 ? memory / 4 : (int64_t)2 << 30);
 	x->calibration = calibration_create(b);
-	if (!x->inputs || !x->calibration) {
+	x->controls = controls_create(b);
+	if (!x->inputs || !x->calibration || !x->controls) {
 		err_set(err, "out of memory");
 		exec_destroy(x);
 		return NULL;
@@ -53,7 +56,13 @@ void exec_destroy(struct exec *x)
 		return;
 	inputs_destroy(x->inputs);
 	calibration_destroy(x->calibration);
+	controls_destroy(x->controls);
 	free(x);
+}
+
+void exec_set_input_limit(struct exec *x, size_t bytes)
+{
+	inputs_set_limit(x->inputs, bytes);
 }
 
 void exec_set_attempt(struct exec *x, int attempt)
@@ -260,6 +269,8 @@ enum exec_outcome exec_cell(struct exec *x, const struct cell *c, const struct e
 	outcome = EXEC_OK;
 lost:
 	facts_arms(r.st, &r.sha, r.timed ? &r.rounds : NULL, r.facts);
+	if (outcome == EXEC_OK && r.timed && asked(c, CHECK_RATIO))
+		controls_facts(x->controls, r.st, r.facts);
 	tell_cost(&r);
 	if (outcome != EXEC_OK && r.st->lost)
 		outcome = EXEC_LOST;

@@ -5,6 +5,7 @@
 
 #include <jansson.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "backend.h"
@@ -13,15 +14,15 @@
 
 /* Where the work is, for the watchdog and for the blame: shared with the supervisor, written before each launch. */
 struct exec_beat {
-	_Atomic uint64_t count;  /* grows with every sign of life */
-	char phase[32];          /* "fill", "identity", "timing", … */
+	_Atomic uint64_t count; /* grows with every sign of life */
+	char phase[32]; /* "fill", "identity", "timing", … */
 	char arm[64];
 	int32_t round;
 };
 
 struct exec_sink {
-	struct exec_beat *beat;                         /* never NULL */
-	void (*part)(void *ctx, json_t *facts);         /* facts so far (borrowed), after each stage: survives a crash */
+	struct exec_beat *beat; /* never NULL */
+	void (*part)(void *ctx, json_t *facts); /* facts so far (borrowed), after each stage: survives a crash */
 	void *ctx;
 };
 
@@ -29,6 +30,8 @@ struct exec;
 /* Keeps input tensors between cells (they are functions of the seed), calibration and sentinels. b is borrowed. */
 struct exec *exec_create(struct backend *b, struct err *err);
 void exec_destroy(struct exec *x); /* NULL is fine */
+/* Inputs above so many bytes have one set instead of two (inputs.h has the default). */
+void exec_set_input_limit(struct exec *x, size_t bytes);
 
 /* Calibration of this process, once: {tick_ns, null_launch_ns, scrub: {bytes, warm_ns, scrubbed_ns, ratio}, peak…, sentinels, warmup}.
  * New reference. */
@@ -37,15 +40,20 @@ json_t *exec_calibration(struct exec *x, const struct timing *t, struct err *err
 /* The sentinels now, whatever the calibration keeps. New reference; NULL with *err where they fail or the backend has none. */
 json_t *exec_sentinels(struct exec *x, struct err *err);
 
-enum exec_outcome { EXEC_OK, EXEC_FAILED, EXEC_LOST }; /* LOST: the device is gone for this process, start another worker */
+enum exec_outcome {
+	EXEC_OK,
+	EXEC_FAILED,
+	EXEC_LOST
+}; /* LOST: the device is gone for this process, start another worker */
 /* Runs a cell: *facts is a new reference, never NULL, partial where the outcome is not EXEC_OK (then *err says what failed). */
-enum exec_outcome exec_cell(struct exec *x, const struct cell *c, const struct exec_sink *sink, json_t **facts, struct err *err);
+enum exec_outcome exec_cell(struct exec *x, const struct cell *c, const struct exec_sink *sink, json_t **facts,
+			    struct err *err);
 /* The samples of shipped and one arm anew, n rounds, this order seed: {process, order_seed, arms: […]}. */
 enum exec_outcome exec_confirm(struct exec *x, const struct cell *c, const char *arm, int n, uint64_t order_seed,
-                               const struct exec_sink *sink, json_t **facts, struct err *err);
+			       const struct exec_sink *sink, json_t **facts, struct err *err);
 /* The digests of one checked launch of each arm, for `repeat: {processes: K}`: {process, arms: [{name, out_sha256}]}. */
 enum exec_outcome exec_digests(struct exec *x, const struct cell *c, const struct exec_sink *sink, json_t **facts,
-                               struct err *err);
+			       struct err *err);
 /* The attempt that the next exec_cell is, from 1: another attempt draws other orders. 1 until it is called. */
 void exec_set_attempt(struct exec *x, int attempt);
 /* `--no-fork --arm NAME --launches N`: nothing but that arm, after fill and one warm-up. */

@@ -19,6 +19,7 @@ struct entry {
 struct inputs {
 	struct backend *be;
 	int64_t budget_bytes, held_bytes;
+	size_t one_set_bytes;
 	struct entry *entry[MAX_KEPT];
 	int n;
 	uint64_t clock;
@@ -32,7 +33,18 @@ struct inputs *inputs_create(struct backend *be, int64_t budget_bytes)
 		return NULL;
 	s->be = be;
 	s->budget_bytes = budget_bytes;
+	s->one_set_bytes = INPUT_ONE_SET_BYTES;
 	return s;
+}
+
+void inputs_set_limit(struct inputs *s, size_t one_set_bytes)
+{
+	s->one_set_bytes = one_set_bytes;
+}
+
+size_t inputs_limit(const struct inputs *s)
+{
+	return s->one_set_bytes;
 }
 
 static void entry_destroy(struct backend *be, struct entry *e)
@@ -298,7 +310,7 @@ struct input *inputs_get(struct inputs *s, const struct cell *c, int t, const st
 	if (!tensor_span(desc, shape, &span, err))
 		goto fail;
 	/* An inout tensor is restored before each launch, so it needs a master whatever its size. */
-	e->in.one_set = span > INPUT_ONE_SET_BYTES && desc->role != ASSAY_INOUT;
+	e->in.one_set = span > s->one_set_bytes && desc->role != ASSAY_INOUT;
 	e->bytes = span * (e->in.one_set ? 1 : 1 + INPUT_SETS);
 	e->in.audit = json_object();
 	e->in.broken = json_array();

@@ -2,7 +2,7 @@
  * differ in other axes share them: a cache pool of 512 MiB is filled and audited once for all its cells.
  *
  * Each has one live buffer, at one address for every arm and both input sets, and a master of each set to load it from. A tensor
- * above INPUT_ONE_SET_BYTES has no masters and the same bytes in both sets. */
+ * above a limit has no masters and the same bytes in both sets. */
 #ifndef ASSAY_INPUTS_H
 #define ASSAY_INPUTS_H
 
@@ -17,7 +17,7 @@
 #include "tensors.h"
 
 enum { INPUT_SETS = 2 };
-#define INPUT_ONE_SET_BYTES ((size_t)128 << 20)
+#define INPUT_ONE_SET_BYTES ((size_t)128 << 20) /* the limit, unless it was set */
 
 struct input {
 	struct buffer live;
@@ -34,6 +34,9 @@ struct inputs;
 /* budget_bytes: evicts the least recently used above it. */
 struct inputs *inputs_create(struct backend *be, int64_t budget_bytes);
 void inputs_destroy(struct inputs *s); /* NULL is fine */
+/* The limit above which both sets are one; of inputs made from now on. */
+void inputs_set_limit(struct inputs *s, size_t one_set_bytes);
+size_t inputs_limit(const struct inputs *s);
 
 /* The input of tensor t of the cell at its point, made where it is not kept. Stays until inputs_unpin. NULL with *err. */
 struct input *inputs_get(struct inputs *s, const struct cell *c, int t, const struct assay_shape *shape,

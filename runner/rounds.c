@@ -6,8 +6,9 @@
 
 #include "finding.h"
 #include "judge.h"
+#include "rotate.h"
 
-enum { GIVE_UP_AFTER = 3, COPIES_MAX = 64, WARM_SAMPLES = 512 };
+enum { GIVE_UP_AFTER = 3, WARM_SAMPLES = 512 };
 /* After so long without a launch the clocks have come down. */
 #define IDLE_NS 1000000000
 
@@ -17,11 +18,7 @@ struct play {
 	const struct rounds_job *job;
 	struct rounds *out;
 	int arm[STAGE_SUBJECTS], n_arms; /* subjects that are timed */
-	/* SCRUB_ROTATE: scenes with copies of the inputs, and each arm planned in each. Copy 0 is the main scene. */
-	struct scene *copy;
-	struct ready *(*ready)[STAGE_SUBJECTS]; /* [copy][subject] */
-	int n_copies;
-	uint64_t turn;
+	struct rotate *rotate; /* SCRUB_ROTATE, else NULL */
 	int failures[STAGE_SUBJECTS], in_a_row[STAGE_SUBJECTS];
 	struct err why[STAGE_SUBJECTS];
 };
@@ -52,9 +49,7 @@ void rounds_order(uint64_t seed, int round, int n, int order[])
 
 static struct ready *next_ready(struct play *p, int subject)
 {
-	if (!p->n_copies)
-		return p->st->subject[subject].ready;
-	return p->ready[p->turn++ % (uint64_t)p->n_copies][subject];
+	return p->rotate ? rotate_next(p->rotate, subject) : p->st->subject[subject].ready;
 }
 
 static bool scrub(struct play *p, struct err *err)
@@ -134,71 +129,6 @@ static bool sample(struct play *p, int subject, int batch, int round, int64_t *n
 	*ns = ok ? (sum + batch / 2) / batch : -1;
 	p->out->launches += batch;
 	return ok;
-}
-
-/* ---- copies of the inputs --------------------------------------------------------------------------------------------- */
-
-static void copies_free(struct play *p)
-{
-	for (int c = 0; c < p->n_copies; c++) {
-		for (int i = 0; c && i < STAGE_SUBJECTS; i++)
-			ready_destroy(p->st, p->ready[c][i]);
-		if (c)
-			scene_destroy(p->st, &p->copy[c]);
-	}
-	free(p->copy);
-	free(p->ready);
-	p->copy = NULL;
-	p->ready = NULL;
-	p->n_copies = 0;
-}
-
-static bool copy_fill(struct stage *st, struct scene *sc, uint32_t fresh, struct err *err)
-{
-	for (int t = 0; t < st->cell->kernel->n_tensors; t++)
-		if ((fresh >> t & 1) && sc->own[t].bytes &&
-		    !st->ops->copy(st->be, sc->own[t].data, st->in[t]->live.data, sc->own[t].bytes, err))
-			return false;
-	return true;
-}
-
-static bool copies_make(struct play *p, struct err *err)
-{
-	struct stage *st = p->st;
-	int64_t llc = st->ops->info(st->be)->llc_bytes, bytes = 0;
-	uint32_t fresh = 0;
-	int want = p->t->rotate_copies;
-
-	for (int t = 0; t < st->cell->kernel->n_tensors; t++)
-		if (st->in[t] && st->cell->kernel->tensors[t].role == ASSAY_IN) {
-			fresh |= 1u << t;
-			bytes += (int64_t)st->in[t]->live.bytes;
-		}
-	if (want <= 0)
-		want = bytes > 0 && llc > 0 ? (int)fmin(COPIES_MAX, ceil(4.0 * (double)llc / (double)bytes)) + 1 : 4;
-	if (want > COPIES_MAX)
-		want = COPIES_MAX;
-	p->copy = calloc((size_t)want, sizeof(*p->copy));
-	p->ready = calloc((size_t)want, sizeof(*p->ready));
-	if (!p->copy || !p->ready)
-		return err_set(err, "out of memory");
-	for (int c = 0; c < want; c++) {
-		if (c && !scene_create(st, &st->cell->point, fresh, &p->copy[c], err))
-			return false;
-		p->n_copies = c + 1;
-		if (c && !copy_fill(st, &p->copy[c], fresh, err))
-			return false;
-		for (int a = 0; a < p->n_arms; a++) {
-			struct subject *s = &st->subject[p->arm[a]];
-			p->ready[c][p->arm[a]] = c ? ready_create(st, &p->copy[c], s, err) : s->ready;
-			if (!p->ready[c][p->arm[a]])
-				return err_prefix(err, "%s, copy %d of the inputs", s->name, c);
-		}
-	}
-	if (bytes * want < 2 * llc)
-		stage_note(st, "rotate: %d copies are %lld MiB, less than two last-level caches: this is warm", want,
-			   (long long)(bytes * want >> 20));
-	return true;
 }
 
 /* ---- rounds ----------------------------------------------------------------------------------------------------------- */
@@ -315,6 +245,8 @@ static bool one_round(struct play *p, int round, bool *dropped, struct err *err)
 	struct err why = {{0}};
 
 	*dropped = false;
+	if (p->rotate)
+		rotate_round(p->rotate);
 	if (p->t->order == ORDER_RANDOM) {
 		rounds_order(p->job->order_seed, round, p->n_arms, order);
 		/* One launch of shipped is thrown away, so that no arm is first after whatever went before. */
@@ -472,12 +404,15 @@ bool rounds_run(struct stage *st, const struct rounds_job *job, struct warmth *w
 		out->cut = true;
 		return true;
 	}
-	if (t->scrub == SCRUB_ROTATE && !copies_make(&p, err)) {
-		if (!st->lost) {
-			stage_note(st, "not timed: %s", err->text);
-			ok = true;
+	if (t->scrub == SCRUB_ROTATE) {
+		p.rotate = rotate_create(st, p.arm, p.n_arms, err);
+		if (!p.rotate) {
+			if (!st->lost) {
+				stage_note(st, "not timed: %s", err->text);
+				ok = true;
+			}
+			goto done;
 		}
-		goto done;
 	}
 	if (!warm_up(&p, warm, &t_ns, err))
 		goto done;
@@ -506,7 +441,7 @@ bool rounds_run(struct stage *st, const struct rounds_job *job, struct warmth *w
 	warm->last_ns = st->ops->now(st->be);
 done:
 	out->wall_ns = st->ops->now(st->be) - start;
-	copies_free(&p);
+	rotate_destroy(p.rotate);
 	return ok;
 }
 

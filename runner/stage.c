@@ -251,8 +251,8 @@ struct stage *stage_create(struct backend *be, struct inputs *inputs, const stru
 		if (!st->in[t])
 			goto fail;
 		if (st->in[t]->one_set)
-			stage_note(st, "%s is larger than %zu MiB: both input sets hold the same bytes of it",
-				   desc->name, INPUT_ONE_SET_BYTES >> 20);
+			stage_note(st, "%s is larger than %.4g MiB: both input sets hold the same bytes of it",
+				   desc->name, (double)inputs_limit(inputs) / (1 << 20));
 	}
 	stage_beat(st, "fill", NULL, 0);
 	if (!stage_load(st, 0, false, err) || !scene_create(st, &c->point, 0, &st->main, err))

@@ -18,6 +18,7 @@ struct zoo_seen {
 };
 extern struct zoo_seen zoo_seen;
 void zoo_environment(char out[64]);
+extern const struct assay_arm_ops *const zoo_two; /* of the arm `two`, to find its launches by */
 /* Launches of all arms so far: the late ones break their rule from their 12th on. */
 extern int zoo_launches;
 

@@ -271,6 +271,8 @@ OPS(workspace_overrun, .run = run_workspace_overrun, .workspace_bytes = workspac
 OPS(two, .run = run_two);
 OPS(env, .plan = env_plan, .run = env_run, .derive = env_derive);
 
+const struct assay_arm_ops *const zoo_two = &two_ops;
+
 #define ARM(name_)                                                                                                     \
 	{                                                                                                              \
 		.name = #name_, .flags = ASSAY_ARM_BITWISE, .doc = "", .ops = { [ASSAY_HOST] = &name_##_ops }          \
