@@ -148,7 +148,7 @@ START_TEST(keys_keep_their_order)
 					   "rule",         "gating",      "rig",         "waiver",
 					   "judge",        "ratio_check", "attempt",     "rerun",
 					   "checks",       "data_audit",  "work",        "timing",
-					   "notes",        "arms",        "measure",     "device_state",
+					   "notes",        "arms",        "measure",     "device_state", "cost",
 					   "confirm",      "repeats",     NULL};
 	static const char *const arm_keys[] = {"name",     "role",    "unsupported", "out_sha256", "form",
 					       "artifact", "summary", "samples_ns",  NULL};
