@@ -1,0 +1,74 @@
+/* report: one or several verdict files as a page, as Markdown for a pull request, as CSV, as JUnit. Pure functions of the records:
+ * nothing is judged again. Whole files are kept in memory. */
+#ifndef ASSAY_REPORT_H
+#define ASSAY_REPORT_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "arena.h"
+#include "err.h"
+#include "text_parts.h"
+#include "verdict.h"
+
+enum { REPORT_MAX_FILES = 16 };
+
+/* A cell in one of the files. */
+struct report_cell {
+	const json_t *json; /* NULL: this file has no such cell */
+	const struct row *row; /* of the file's text; NULL where json is */
+};
+
+/* A cell by its id, in every file. */
+struct report_line {
+	const char *id, *name; /* name: without the suite, which every line would repeat */
+	struct report_cell *cell; /* n_files of them */
+	const json_t *any; /* of the first file that has it */
+};
+
+struct report_file {
+	const char *path, *label; /* label: short and unlike the others' */
+	struct verdict_file v;
+	struct text *text; /* rows and tallies, as `assay show` has them */
+};
+
+struct report {
+	struct arena *arena;
+	struct report_file *file;
+	size_t n_files;
+	struct report_line *line; /* in the order of the first file; then what only later ones have */
+	size_t n_lines;
+};
+
+enum report_inconclusive { REPORT_SKIP, REPORT_PASS, REPORT_FAIL };
+
+/* NULL with *err: a file cannot be read, too many of them. */
+struct report *report_create(char *const *path, size_t n, struct err *err);
+void report_destroy(struct report *r); /* NULL is fine */
+/* The first file that was cut short (no footer), or NULL. */
+const struct report_file *report_cut_short(const struct report *r);
+
+struct report_plots; /* report_plot.h */
+/* plots NULL: tables only, and `why` says so on the page (NULL: nothing is said). */
+void report_html(const struct report *r, FILE *f, const struct report_plots *plots, const char *why);
+void report_md(const struct report *r, FILE *f);
+void report_csv(const struct report *r, FILE *f);
+void report_junit(const struct report *r, FILE *f, enum report_inconclusive undecided);
+
+/* ---- shared by the formats ------------------------------------------------------------------------------------------ */
+
+/* "FAIL", "PASS", "INCOMPLETE", "CUT SHORT", by the footer. */
+const char *report_word(const struct report_file *f);
+/* 1 where the cell failed (an xpass too), 0 where not. */
+bool report_failed(const struct row *row);
+/* Text of the cell's reason, or of its first bad finding; "" where there is none. */
+const char *report_reason(const json_t *cell);
+/* "t_q=4,kv=2048" */
+void report_point(FILE *f, const json_t *cell);
+/* An interval of ratios as "0.742 .. 0.755", "-" where there is none. */
+void report_interval(char buf[64], double lo, double hi);
+/* The arm of that name in a cell, or NULL. */
+const json_t *report_arm(const json_t *cell, const char *name);
+
+#endif

@@ -1,0 +1,241 @@
+/* report_html_summary: what a manager reads, and what needs a look. */
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include "report_html.h"
+
+enum { MAX_ATTENTION = 40 };
+
+static void tile(FILE *f, const char *value, const char *label, const char *tone)
+{
+	fprintf(f, "<div class=\"tile %s\"><b>", tone);
+	markup_xml(f, value);
+	fputs("</b><span>", f);
+	markup_xml(f, label);
+	fputs("</span></div>", f);
+}
+
+/* The slowest served arm, and the best gain. */
+static void extremes(FILE *f, const struct report_file *file)
+{
+	const struct row *worst = NULL, *best = NULL;
+	for (size_t i = 0; i < file->text->n_rows; i++) {
+		const struct row *r = &file->text->row[i];
+		if (!(r->ratio > 0) || r->is_ratio || r->trivial)
+			continue;
+		if (!worst || r->ratio > worst->ratio)
+			worst = r;
+		if (!best || r->ratio < best->ratio)
+			best = r;
+	}
+	char value[24];
+	if (worst)
+		tile(f, text_ratio(value, worst->ratio), "slowest served arm, of shipped",
+		     worst->ratio > worst->margin ? "bad" : "");
+	if (best && best->ratio < 1 && best != worst)
+		tile(f, text_ratio(value, best->ratio), "fastest served arm, of shipped", "good");
+}
+
+static void counts(FILE *f, const struct report_file *file)
+{
+	const struct text *t = file->text;
+	char value[64];
+	int64_t failed = 0, not_run = t->by_status[ST_SKIP] + t->by_status[ST_XFAIL];
+	for (int s = 0; s < ST_N; s++)
+		if (s <= ST_REGRESSION || s == ST_XPASS)
+			failed += t->by_status[s];
+	snprintf(value, sizeof value, "%lld", (long long)failed);
+	tile(f, value, "failed", failed ? "bad" : "");
+	snprintf(value, sizeof value, "%lld", (long long)t->by_status[ST_INCONCLUSIVE]);
+	tile(f, value, "undecided", t->by_status[ST_INCONCLUSIVE] ? "unsure" : "");
+	snprintf(value, sizeof value, "%lld / %zu", (long long)t->by_status[ST_PASS], file->v.n_cells);
+	tile(f, value, "passed", !failed && t->by_status[ST_PASS] ? "good" : "");
+	if (not_run) {
+		snprintf(value, sizeof value, "%lld", (long long)not_run);
+		tile(f, value, "skipped or waived", "");
+	}
+	snprintf(value, sizeof value, "%lld / %zu", (long long)t->kept_right, file->v.n_cells);
+	tile(f, value, "right in every check of bits", "");
+	extremes(f, file);
+}
+
+static void sentence(FILE *f, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void sentence(FILE *f, const char *fmt, ...)
+{
+	va_list ap;
+	char buf[600];
+	va_start(ap, fmt);
+	vsnprintf(buf, sizeof buf, fmt, ap);
+	va_end(ap);
+	fputs("<li>", f);
+	markup_xml(f, buf);
+	fputs("</li>", f);
+}
+
+/* What makes a number less worth than it looks. */
+static void doubts(FILE *f, const struct report_file *file)
+{
+	const json_t *footer = file->v.footer;
+	fputs("<ul class=\"doubts\">", f);
+	if (!footer)
+		sentence(f, "The file was cut short: the run did not end, and what is missing is not known.");
+	if (file->v.torn)
+		sentence(f, "The last line is cut short and left out.");
+	if (json_is_true(json_object_get(footer, "noisy")))
+		sentence(f,
+			 "The run is noisy: shipped differs from itself in too many cells, so timing decides nothing.");
+	if (text_integer(footer, "not_run") > 0)
+		sentence(f, "%lld planned cells were not run.", (long long)text_integer(footer, "not_run"));
+	if (json_is_true(json_object_get(json_object_get(file->v.header, "git"), "dirty")))
+		sentence(f, "The suite's folder had local changes.");
+	if (file->text->tails > 0)
+		sentence(f, "%lld cells have a slow tail that the median does not see.", (long long)file->text->tails);
+	for (size_t i = 0; i < file->v.n_other; i++) {
+		const json_t *a = file->v.other[i];
+		if (strcmp(text_get(a, "name"), "sentinels") == 0 && *text_get(a, "reason"))
+			sentence(f, "Sentinels: %.400s.", text_get(a, "reason"));
+	}
+	bool diagnostic = file->text->n_rows > 0;
+	for (size_t i = 0; i < file->text->n_rows; i++)
+		diagnostic &= !file->text->row[i].gating;
+	if (diagnostic)
+		sentence(f, "Timing is a diagnostic on this machine (its rig gates nothing).");
+	fputs("</ul>", f);
+}
+
+static void where(FILE *f, const struct report_file *file)
+{
+	const json_t *h = file->v.header, *device = json_object_get(h, "device"), *git = json_object_get(h, "git");
+	char wall[24];
+	fputs("<p class=\"where\"><b>", f);
+	markup_xml(f, text_get(device, "name"));
+	fputs("</b> ", f);
+	markup_xml(f, text_get(h, "backend"));
+	if (text_integer(device, "threads") > 0)
+		fprintf(f, ", %lld thread%s", (long long)text_integer(device, "threads"),
+			text_integer(device, "threads") == 1 ? "" : "s");
+	fputs(" \xc2\xb7 ", f);
+	markup_xml(f, text_get(h, "started"));
+	if (file->v.footer)
+		fprintf(f, " \xc2\xb7 %s \xc2\xb7 exit %lld",
+			text_seconds(wall, text_number(file->v.footer, "wall_ns")),
+			(long long)text_integer(file->v.footer, "exit"));
+	if (*text_get(git, "commit"))
+		fprintf(f, " \xc2\xb7 <code>%.12s</code>", text_get(git, "commit"));
+	fputs("</p>", f);
+}
+
+void html_summary(FILE *f, const struct report *r)
+{
+	fprintf(f, "<section id=\"summary\" class=\"files%s\">\n", r->n_files > 1 ? " many" : "");
+	for (size_t i = 0; i < r->n_files; i++) {
+		const struct report_file *file = &r->file[i];
+		const char *word = report_word(file);
+		const char *tone = strcmp(word, "PASS") == 0 ? "good" : strcmp(word, "FAIL") == 0 ? "bad" : "unsure";
+		fprintf(f, "<article class=\"file %s\">", tone);
+		html_file_label(f, r, i);
+		fprintf(f, "<h2><span class=\"word %s\">%s</span> ", tone, word);
+		markup_xml(f, text_get(file->v.header, "suite"));
+		fputs("</h2>", f);
+		where(f, file);
+		fputs("<div class=\"tiles\">", f);
+		counts(f, file);
+		fputs("</div>", f);
+		doubts(f, file);
+		fputs("</article>\n", f);
+	}
+	fputs("</section>\n", f);
+}
+
+void html_attention(FILE *f, const struct report *r)
+{
+	size_t shown = 0, more = 0;
+	for (size_t i = 0; i < r->n_lines; i++)
+		for (size_t k = 0; k < r->n_files; k++) {
+			const struct report_cell *c = &r->line[i].cell[k];
+			if (!c->json ||
+			    !(report_failed(c->row) || c->row->status == ST_INCONCLUSIVE || c->row->diagnostic_slower))
+				continue;
+			if (shown == MAX_ATTENTION) {
+				more++;
+				continue;
+			}
+			if (shown++ == 0)
+				fputs("<section id=\"attention\"><h2>What needs a look</h2>\n<ul class=\"look\">", f);
+			fputs("<li>", f);
+			if (c->row->diagnostic_slower)
+				fputs("<span class=\"chip unsure\">slower</span>", f);
+			else
+				html_status(f, c->row);
+			fprintf(f, " <a href=\"#cell-%zu\" data-open=\"%zu\">", i, i);
+			markup_xml(f, r->line[i].name);
+			fputs("</a>", f);
+			if (r->n_files > 1) {
+				fputs(" <small>", f);
+				markup_xml(f, r->file[k].label);
+				fputs("</small>", f);
+			}
+			fputs("<br><span class=\"why\">", f);
+			markup_xml(f, report_reason(c->json));
+			fputs("</span></li>\n", f);
+		}
+	if (shown == 0)
+		return;
+	fputs("</ul>\n", f);
+	if (more)
+		fprintf(f, "<p class=\"note\">and %zu more: filter the cells by status.</p>", more);
+	fputs("</section>\n", f);
+}
+
+void html_aggregates(FILE *f, const struct report *r)
+{
+	size_t shown = 0;
+	for (size_t k = 0; k < r->n_files; k++)
+		for (size_t i = 0; i < r->file[k].v.n_other; i++) {
+			const json_t *a = r->file[k].v.other[i], *g = json_object_get(a, "geomean");
+			const json_t *w = json_object_get(a, "weighted");
+			if (!json_object_get(a, "check"))
+				continue;
+			char ratio[24], interval[64];
+			if (shown++ == 0) {
+				fputs("<section id=\"ratios\"><h2>Ratios</h2><div class=\"scroll\"><table "
+				      "class=\"data\">"
+				      "<thead><tr>",
+				      f);
+				if (r->n_files > 1)
+					html_th(f, "file", false);
+				html_th(f, "of what", false);
+				html_th(f, "geomean", true);
+				html_th(f, "interval", false);
+				html_th(f, "weighted total", true);
+				html_th(f, "cells", true);
+				html_th(f, "bar", false);
+				html_th(f, "why", false);
+				fputs("</tr></thead><tbody>\n", f);
+			}
+			fputs("<tr><td>", f);
+			if (r->n_files > 1) {
+				markup_xml(f, r->file[k].label);
+				fputs("</td><td>", f);
+			}
+			markup_xml(f, text_get(a, "name"));
+			fputs("</td>", f);
+			double x = text_number(g, "ratio");
+			html_td_number(f, x, text_ratio(ratio, x));
+			report_interval(interval, text_number(g, "lo"), text_number(g, "hi"));
+			fprintf(f, "<td>%s</td>", interval);
+			x = text_number(w, "ratio");
+			html_td_number(f, x, text_ratio(ratio, x));
+			fprintf(f, "<td class=\"num\">%lld of %lld</td><td><span class=\"chip %s\">",
+				(long long)text_integer(g, "n"), (long long)text_integer(g, "of"),
+				strcmp(text_get(a, "verdict"), "met") == 0    ? "good"
+				: strcmp(text_get(a, "verdict"), "none") == 0 ? "none"
+									      : "bad");
+			markup_xml(f, text_get(a, "verdict"));
+			fputs("</span></td><td>", f);
+			markup_xml(f, text_get(a, "reason"));
+			fputs("</td></tr>\n", f);
+		}
+	if (shown)
+		fputs("</tbody></table></div></section>\n", f);
+}

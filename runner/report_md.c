@@ -1,0 +1,178 @@
+/* report_md: what fits a comment on a pull request: the verdict, what failed and how to see it again, the winners; the rest folded. */
+#include <stdlib.h>
+
+#include "markup.h"
+#include "report.h"
+
+enum { MD_MAX_ROWS = 60 }; /* GitHub cuts comments at 65,536 characters */
+
+static void md_us(FILE *f, double ns)
+{
+	char buf[24];
+	fprintf(f, " %s |", text_us(buf, ns));
+}
+
+static void heading(FILE *f, const struct report_file *file)
+{
+	const json_t *h = file->v.header, *footer = file->v.footer, *device = json_object_get(h, "device");
+	const json_t *git = json_object_get(h, "git");
+	char wall[24];
+	fprintf(f, "### %s: ", report_word(file));
+	markup_md(f, text_get(h, "suite"));
+	fputs("\n\n", f);
+	const char *comma = "";
+	for (int s = 0; s < ST_N; s++)
+		if (file->text->by_status[s]) {
+			fprintf(f, "%s**%lld** %s", comma, (long long)file->text->by_status[s],
+				status_name((enum cell_status)s));
+			comma = ", ";
+		}
+	fprintf(f, "%s of %lld cells", *comma ? "" : "none", (long long)text_integer(h, "cells"));
+	fputs(" on ", f);
+	markup_md(f, text_get(device, "name"));
+	fputs(" (", f);
+	markup_md(f, text_get(h, "backend"));
+	fputs(")", f);
+	if (*text_get(git, "commit"))
+		fprintf(f, " at `%.12s`%s", text_get(git, "commit"),
+			json_is_true(json_object_get(git, "dirty")) ? " with local changes" : "");
+	if (footer)
+		fprintf(f, ", %s, exit %lld", text_seconds(wall, text_number(footer, "wall_ns")),
+			(long long)text_integer(footer, "exit"));
+	else
+		fputs(", **the file was cut short: the run did not end**", f);
+	fputs("\n\n", f);
+	if (footer && json_is_true(json_object_get(footer, "noisy")))
+		fputs("> The run is noisy: shipped differs from itself in too many cells. Its timing decides "
+		      "nothing.\n\n",
+		      f);
+}
+
+/* What a person must look at: failed, undecided, waived. */
+static bool wants_a_look(const struct row *row)
+{
+	return report_failed(row) || row->status == ST_INCONCLUSIVE || row->status == ST_XFAIL ||
+	       row->diagnostic_slower;
+}
+
+static void findings(FILE *f, const struct report_file *file)
+{
+	size_t shown = 0, more = 0;
+	for (size_t i = 0; i < file->v.n_cells; i++) {
+		const json_t *cell = file->v.cell[i];
+		const struct row *row = &file->text->row[i];
+		if (!wants_a_look(row))
+			continue;
+		if (shown == MD_MAX_ROWS) {
+			more++;
+			continue;
+		}
+		if (shown++ == 0)
+			fputs("| status | cell | why |\n|---|---|---|\n", f);
+		fprintf(f, "| %s%s%s | ", report_failed(row) ? "**" : "",
+			row->diagnostic_slower ? "slower (diagnostic)" : text_get(cell, "status"),
+			report_failed(row) ? "**" : "");
+		markup_md_code(f, text_short_id(cell));
+		fputs(" | ", f);
+		markup_md(f, report_reason(cell));
+		if (*text_get(cell, "rerun")) {
+			fputs("<br>", f);
+			markup_md_code(f, text_get(cell, "rerun"));
+		}
+		fputs(" |\n", f);
+	}
+	if (more)
+		fprintf(f, "\nand %zu more of them in the verdict file\n", more);
+	if (shown)
+		fputc('\n', f);
+}
+
+static void aggregates(FILE *f, const struct report_file *file)
+{
+	bool any = false;
+	for (size_t i = 0; i < file->v.n_other; i++) {
+		const json_t *a = file->v.other[i], *g = json_object_get(a, "geomean");
+		const json_t *w = json_object_get(a, "weighted");
+		if (!json_object_get(a, "check"))
+			continue;
+		char ratio[24], interval[64];
+		if (!any)
+			fputs("| ratio | geomean | 95 % interval | weighted | n | bar |\n|---|--:|---|--:|--:|---|\n",
+			      f);
+		any = true;
+		fputs("| ", f);
+		markup_md(f, text_get(a, "name"));
+		report_interval(interval, text_number(g, "lo"), text_number(g, "hi"));
+		fprintf(f, " | %s | %s |", text_ratio(ratio, text_number(g, "ratio")), interval);
+		fprintf(f, " %s | %lld of %lld | %s ", text_ratio(ratio, text_number(w, "ratio")),
+			(long long)text_integer(g, "n"), (long long)text_integer(g, "of"), text_get(a, "verdict"));
+		markup_md(f, text_get(a, "reason"));
+		fputs(" |\n", f);
+	}
+	if (any)
+		fputc('\n', f);
+}
+
+static void all_cells(FILE *f, const struct report_file *file)
+{
+	size_t shown = 0;
+	char ratio[24], interval[64];
+	if (file->v.n_cells == 0)
+		return;
+	fprintf(f, "<details><summary>All %zu cells</summary>\n\n", file->v.n_cells);
+	fputs("| cell | status | shipped us | served | us | ratio | interval | fastest |\n"
+	      "|---|---|--:|---|--:|--:|---|---|\n",
+	      f);
+	for (size_t i = 0; i < file->v.n_cells && shown < MD_MAX_ROWS; i++, shown++) {
+		const json_t *cell = file->v.cell[i];
+		const struct row *r = &file->text->row[i];
+		fputs("| ", f);
+		markup_md(f, text_short_id(cell));
+		fprintf(f, " | %s |", text_get(cell, "status"));
+		md_us(f, r->shipped_ns);
+		fputc(' ', f);
+		markup_md(f, r->is_ratio   ? text_get(json_object_get(cell, "ratio_check"), "of")
+			     : r->selected ? r->selected
+					   : "-");
+		fputs(" |", f);
+		md_us(f, r->selected_ns);
+		report_interval(interval, r->lo, r->hi);
+		fprintf(f, " %s | %s | ", text_ratio(ratio, r->ratio), r->trivial ? "is the shipped" : interval);
+		markup_md(f, r->best ? r->best : "-");
+		fputs(" |\n", f);
+	}
+	if (shown < file->v.n_cells)
+		fprintf(f, "\nand %zu more in the verdict file\n", file->v.n_cells - shown);
+	fputs("\n</details>\n\n", f);
+}
+
+void report_md(const struct report *r, FILE *f)
+{
+	for (size_t i = 0; i < r->n_files; i++) {
+		const struct report_file *file = &r->file[i];
+		heading(f, file);
+		if (r->n_files > 1) {
+			fputs("file ", f);
+			markup_md_code(f, file->label);
+			fputs("\n\n", f);
+		}
+		findings(f, file);
+		aggregates(f, file);
+		for (int k = 0; k < file->text->n_advice; k++) {
+			const struct advice *a = &file->text->advice[k];
+			char ratio[24];
+			if (k == 0)
+				fputs("Measured faster than what is served (advice, not confirmed):\n", f);
+			fputs("- ", f);
+			markup_md(f, a->kernel);
+			fputs(": ", f);
+			markup_md(f, a->arm);
+			fprintf(f, " is %s of ", text_ratio(ratio, exp(a->ln_sum / (double)a->cells)));
+			markup_md(f, a->selected);
+			fprintf(f, " in %lld cell%s\n", (long long)a->cells, a->cells == 1 ? "" : "s");
+		}
+		if (file->text->n_advice)
+			fputc('\n', f);
+		all_cells(f, file);
+	}
+}
