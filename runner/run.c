@@ -132,6 +132,10 @@ static bool need_worker(struct run *r, const struct timing *t, struct err *err)
 {
 	if (r->lost[0])
 		return err_set(err, "%s", r->lost);
+	if (r->worker && !worker_alive(r->worker)) {
+		say(r, "the worker died while nothing was asked of it; another one is started");
+		drop_worker(r);
+	}
 	if (r->worker && r->worker_threads != t->threads)
 		drop_worker(r);
 	while (!r->worker && !interrupted(r)) {

@@ -13,6 +13,7 @@ struct worker *run_worker(const struct run_job *job, const struct timing *t, str
 		.device = job->device,
 		.threads = t->threads,
 		.plugins = job->plugins,
+		.interrupted = job->interrupted,
 	};
 	return worker_start(&cfg, t, err);
 }
@@ -44,6 +45,10 @@ static uint64_t mix(uint64_t x)
 /* Makes sure that *w runs. */
 static bool need_worker(const struct run_job *job, const struct timing *t, struct worker **w, struct err *err)
 {
+	if (*w && !worker_alive(*w)) {
+		worker_stop(*w);
+		*w = NULL;
+	}
 	if (!*w)
 		*w = run_worker(job, t, err);
 	return *w != NULL;

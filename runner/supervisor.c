@@ -13,14 +13,13 @@
 #include <unistd.h>
 
 #include "exec.h"
-#include "finding.h"
-#include "worker.h"
+#include "supervisor.h"
 #include "worker_spawn.h"
 
 enum { TICK_MS = 200 };
 /* An answer holds the samples of one cell: far below this. Whoever sends more is broken. */
 #define LINE_MAX_BYTES ((size_t)64 << 20)
-#define CELL_MAX_BYTES ((size_t)512 << 20)
+#define ANSWER_MAX_BYTES ((size_t)512 << 20)
 #define OPEN_TIMEOUT_NS ((int64_t)120000000000)
 #define QUIT_TIMEOUT_NS ((int64_t)2000000000)
 
@@ -110,9 +109,13 @@ static enum heard hear(struct worker *w, json_t **event)
 			*event = json_loadb(w->buf, (size_t)(end - w->buf), 0, NULL);
 			w->n -= (size_t)(end - w->buf) + 1;
 			memmove(w->buf, end + 1, w->n);
-			return json_is_object(*event) ? HEARD_EVENT : (json_decref(*event), HEARD_NOISE);
+			if (json_is_object(*event))
+				return HEARD_EVENT;
+			json_decref(*event);
+			*event = NULL;
+			return HEARD_NOISE;
 		}
-		if (w->n >= LINE_MAX_BYTES || w->seen >= CELL_MAX_BYTES)
+		if (w->n >= w->cfg.line_max_bytes || w->seen >= w->cfg.answer_max_bytes)
 			return HEARD_NOISE;
 		struct pollfd p = {.fd = w->fd, .events = POLLIN};
 		int rc = poll(&p, 1, TICK_MS);
@@ -167,8 +170,8 @@ static void death(const struct worker *w, char *buf, size_t cap)
 	}
 }
 
-/* After the end of the socket: the process is ending, or has closed it on purpose. */
-static void see_it_end(struct worker *w)
+/* After the end of the socket: the process is ending, or (false) has closed it and lives on, and is killed. */
+static bool see_it_end(struct worker *w)
 {
 	int64_t until = now_ns() + QUIT_TIMEOUT_NS;
 
@@ -176,19 +179,41 @@ static void see_it_end(struct worker *w)
 		pid_t got = waitpid(w->pid, &w->status, WNOHANG);
 		if (got == w->pid) {
 			w->pid = 0;
-			return;
+			return true;
 		}
 		struct timespec nap = {.tv_nsec = 2000000};
 		nanosleep(&nap, NULL);
 	}
+	if (!w->pid)
+		return true;
 	put_down(w);
+	return false;
 }
 
-typedef void tick_fn(void *ctx, const char *phase, const char *arm, int round);
+/* How it ended, in words. */
+static void end_of(struct worker *w, char *buf, size_t cap)
+{
+	char where[128];
 
-/* Asks and waits for the answer. Takes the reference of the request. */
-static void converse(struct worker *w, json_t *request, int64_t timeout_ns, const volatile int *interrupted,
-		     tick_fn *tick, void *ctx, struct worker_answer *out)
+	if (see_it_end(w)) {
+		death(w, buf, cap);
+		return;
+	}
+	place(w, where, sizeof(where));
+	snprintf(buf, cap, "the worker closed its socket but did not end, and was killed%s", where);
+}
+
+static void noise(struct worker *w, struct worker_answer *out)
+{
+	char where[128];
+
+	put_down(w);
+	place(w, where, sizeof(where));
+	snprintf(out->reason, sizeof(out->reason), "the worker sent what is no answer, and was killed%s", where);
+}
+
+void supervisor_ask(struct worker *w, json_t *request, int64_t timeout_ns, const volatile int *interrupted,
+		    supervisor_tick *tick, void *ctx, struct worker_answer *out)
 {
 	int64_t alive_ns = now_ns(), ticked_ns = 0;
 	uint64_t count;
@@ -205,28 +230,43 @@ static void converse(struct worker *w, json_t *request, int64_t timeout_ns, cons
 	memset(w->beat->arm, 0, sizeof(w->beat->arm));
 	count = w->beat->count;
 	if (!say(w, request)) {
-		see_it_end(w);
-		death(w, out->reason, sizeof(out->reason));
+		end_of(w, out->reason, sizeof(out->reason));
 		return;
 	}
 	for (;;) {
 		json_t *event = NULL;
 		enum heard heard = hear(w, &event);
 		int64_t now = now_ns();
+		if (interrupted && *interrupted) {
+			json_decref(event);
+			put_down(w);
+			out->outcome = WORKER_INTERRUPTED;
+			snprintf(out->reason, sizeof(out->reason), "interrupted");
+			return;
+		}
 		if (heard == HEARD_EVENT) {
 			const char *ev = json_string_value(json_object_get(event, "ev"));
 			json_t *facts = json_object_get(event, "facts");
 			alive_ns = now;
-			if (json_is_object(facts)) {
-				json_decref(out->facts);
-				out->facts = json_incref(facts);
+			if (!json_is_object(facts) || !ev || (strcmp(ev, "part") && strcmp(ev, "done"))) {
+				json_decref(event);
+				noise(w, out);
+				return;
 			}
-			if (ev && !strcmp(ev, "done")) {
+			json_decref(out->facts);
+			out->facts = json_incref(facts);
+			if (!strcmp(ev, "done")) {
 				const char *outcome = json_string_value(json_object_get(event, "outcome"));
 				const char *error = json_string_value(json_object_get(event, "error"));
-				out->outcome = outcome && !strcmp(outcome, "ok")       ? WORKER_OK
-					       : outcome && !strcmp(outcome, "failed") ? WORKER_FAILED
-										       : WORKER_LOST;
+				if (!outcome ||
+				    (strcmp(outcome, "ok") && strcmp(outcome, "failed") && strcmp(outcome, "lost"))) {
+					json_decref(event);
+					noise(w, out);
+					return;
+				}
+				out->outcome = !strcmp(outcome, "ok")       ? WORKER_OK
+					       : !strcmp(outcome, "failed") ? WORKER_FAILED
+									    : WORKER_LOST;
 				snprintf(out->reason, sizeof(out->reason), "%s", error ? error : "");
 				json_decref(event);
 				if (out->outcome == WORKER_LOST)
@@ -237,21 +277,11 @@ static void converse(struct worker *w, json_t *request, int64_t timeout_ns, cons
 			continue;
 		}
 		if (heard == HEARD_END) {
-			see_it_end(w);
-			death(w, out->reason, sizeof(out->reason));
+			end_of(w, out->reason, sizeof(out->reason));
 			return;
 		}
 		if (heard == HEARD_NOISE) {
-			put_down(w);
-			place(w, where, sizeof(where));
-			snprintf(out->reason, sizeof(out->reason),
-				 "the worker sent what is no answer, and was killed%s", where);
-			return;
-		}
-		if (interrupted && *interrupted) {
-			put_down(w);
-			out->outcome = WORKER_INTERRUPTED;
-			snprintf(out->reason, sizeof(out->reason), "interrupted");
+			noise(w, out);
 			return;
 		}
 		if (w->beat->count != count) {
@@ -298,7 +328,7 @@ static json_t *open_request(const struct worker *w, const struct timing *t)
 struct worker *worker_start(const struct worker_config *cfg, const struct timing *t, struct err *err)
 {
 	struct worker *w = calloc(1, sizeof(*w));
-	int64_t until = now_ns() + OPEN_TIMEOUT_NS;
+	int64_t until;
 	char text[256];
 
 	if (!w) {
@@ -310,11 +340,17 @@ struct worker *worker_start(const struct worker_config *cfg, const struct timing
 		err_set(err, "out of memory");
 		goto fail;
 	}
+	if (w->cfg.open_timeout_ns <= 0)
+		w->cfg.open_timeout_ns = OPEN_TIMEOUT_NS;
+	if (!w->cfg.line_max_bytes)
+		w->cfg.line_max_bytes = LINE_MAX_BYTES;
+	if (!w->cfg.answer_max_bytes)
+		w->cfg.answer_max_bytes = ANSWER_MAX_BYTES;
+	until = now_ns() + w->cfg.open_timeout_ns;
 	if (!worker_spawn(&w->cfg, &w->pid, &w->fd, &w->beat, err))
 		goto fail;
 	if (!say(w, open_request(w, t))) {
-		see_it_end(w);
-		death(w, text, sizeof(text));
+		end_of(w, text, sizeof(text));
 		err_set(err, "worker: %s", text);
 		goto fail;
 	}
@@ -334,14 +370,21 @@ struct worker *worker_start(const struct worker_config *cfg, const struct timing
 		}
 		json_decref(event);
 		if (heard == HEARD_END) {
-			see_it_end(w);
-			death(w, text, sizeof(text));
+			end_of(w, text, sizeof(text));
 			err_set(err, "while it opened the device: %s", text);
 			goto fail;
 		}
-		if (heard == HEARD_NOISE || now_ns() > until) {
-			err_set(err, heard == HEARD_NOISE ? "the worker sent what is no answer"
-							  : "the worker did not open its device within 120 s");
+		if (heard == HEARD_NOISE || heard == HEARD_EVENT) {
+			err_set(err, "while it opened the device: the worker sent what is no answer");
+			goto fail;
+		}
+		if (w->cfg.interrupted && *w->cfg.interrupted) {
+			err_set(err, "interrupted");
+			goto fail;
+		}
+		if (now_ns() > until) {
+			err_set(err, "the worker did not open its device within %.3g s",
+				(double)w->cfg.open_timeout_ns / 1e9);
 			goto fail;
 		}
 	}
@@ -354,6 +397,18 @@ fail:
 const json_t *worker_opened(const struct worker *w)
 {
 	return w->opened;
+}
+
+const struct worker_config *supervisor_config(const struct worker *w)
+{
+	return &w->cfg;
+}
+
+bool worker_alive(struct worker *w)
+{
+	if (w->pid && waitpid(w->pid, &w->status, WNOHANG) == w->pid)
+		w->pid = 0;
+	return w->pid != 0;
 }
 
 int worker_pid(const struct worker *w)
@@ -370,110 +425,4 @@ void worker_stop(struct worker *w)
 		see_it_end(w);
 	}
 	worker_free(w);
-}
-
-/* ---- requests ------------------------------------------------------------------------------------------------------------ */
-
-/* They take a second or so; a device that hangs in them is lost. */
-#define SENTINELS_TIMEOUT_NS 60000000000
-
-void worker_sentinels(struct worker *w, const volatile int *interrupted, struct worker_answer *out)
-{
-	converse(w, json_pack("{s:s}", "op", "sentinels"), SENTINELS_TIMEOUT_NS, interrupted, NULL, NULL, out);
-}
-
-void worker_digests(struct worker *w, const struct cell *c, const volatile int *interrupted, struct worker_answer *out)
-{
-	converse(w, json_pack("{s:s, s:o}", "op", "digests", "cell", cell_to_json(c)), c->timing.timeout_ns,
-		 interrupted, NULL, NULL, out);
-}
-
-static const char *digest_of(const json_t *facts, const char *arm)
-{
-	const json_t *arms = json_object_get(facts, "arms");
-
-	for (size_t i = 0; i < json_array_size(arms); i++) {
-		const json_t *a = json_array_get(arms, i);
-		const char *name = json_string_value(json_object_get(a, "name"));
-		if (name && !strcmp(name, arm))
-			return json_string_value(json_object_get(a, "out_sha256"));
-	}
-	return NULL;
-}
-
-static bool listed(const char *const list[MAX_LIST], const char *name)
-{
-	for (int i = 0; i < MAX_LIST && list[i]; i++)
-		if (!strcmp(list[i], name))
-			return true;
-	return !list[0];
-}
-
-/* The same arms in other processes: their digests are those of this record, or it is a mismatch. */
-static void other_processes(const struct worker *w, const struct cell *c, const volatile int *interrupted,
-			    json_t *facts)
-{
-	int differ[MAX_ARMS] = {0}, ran[MAX_ARMS] = {0}, wanted = c->checks.repeat.processes - 1;
-	json_t *findings = json_object_get(facts, "checks");
-	char why[768] = "";
-
-	for (int p = 0; p < wanted && !(interrupted && *interrupted); p++) {
-		struct err err = {{0}};
-		struct worker_answer answer;
-		struct worker *other = worker_start(&w->cfg, NULL, &err);
-		if (!other) {
-			snprintf(why, sizeof(why), "%s", err.text);
-			continue;
-		}
-		worker_digests(other, c, interrupted, &answer);
-		if (answer.outcome != WORKER_OK)
-			snprintf(why, sizeof(why), "%s", answer.reason);
-		for (int i = 0; i < c->n_arms; i++) {
-			const char *mine = digest_of(facts, c->arm[i].name),
-				   *its = digest_of(answer.facts, c->arm[i].name);
-			ran[i] += mine && its;
-			differ[i] += mine && its && strcmp(mine, its);
-		}
-		json_decref(answer.facts);
-		worker_stop(other);
-	}
-	for (int i = 0; i < c->n_arms; i++) {
-		const char *arm = c->arm[i].name;
-		json_t *f;
-		if (!digest_of(facts, arm) || !listed(c->checks.repeat.arms, arm))
-			continue;
-		if (differ[i])
-			f = finding_add(findings, "repeat", arm, "mismatch", "other bits in %d of %d other processes",
-					differ[i], ran[i]);
-		else if (ran[i] == wanted)
-			f = finding_add(findings, "repeat", arm, "pass", "the same bits in %d other processes", ran[i]);
-		else
-			f = finding_add(findings, "repeat", arm, "error", "ran in %d of %d other processes: %s", ran[i],
-					wanted, why);
-		json_object_set_new(f, "against", json_string(arm));
-		json_object_set_new(f, "kind", json_string("processes"));
-		json_object_set_new(f, "launches", json_integer(ran[i]));
-		json_object_set_new(f, "launches_differ", json_integer(differ[i]));
-		json_object_set_new(f, "same_elements", json_null());
-		json_object_set_new(f, "bound", json_null());
-	}
-}
-
-void worker_cell(struct worker *w, const struct cell *c, int attempt, const volatile int *interrupted,
-		 void (*tick)(void *ctx, const char *phase, const char *arm, int round), void *ctx,
-		 struct worker_answer *out)
-{
-	converse(w, json_pack("{s:s, s:o, s:i}", "op", "cell", "cell", cell_to_json(c), "attempt", attempt),
-		 c->timing.timeout_ns, interrupted, tick, ctx, out);
-	if (out->outcome == WORKER_OK && (c->checks.on >> CHECK_REPEAT & 1) && c->checks.repeat.processes > 1)
-		other_processes(w, c, interrupted, out->facts);
-}
-
-void worker_confirm(struct worker *w, const struct cell *c, const char *arm, int n, uint64_t order_seed,
-		    const volatile int *interrupted, struct worker_answer *out)
-{
-	json_t *o = json_pack("{s:s, s:o, s:s, s:i, s:I}", "op", "confirm", "cell", cell_to_json(c), "arm", arm, "n", n,
-			      "order_seed", (json_int_t)(order_seed & INT64_MAX));
-
-	converse(w, o, c->timing.timeout_ns, interrupted, NULL, NULL, out);
 }

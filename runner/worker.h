@@ -15,6 +15,7 @@
 
 #include <jansson.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "err.h"
@@ -28,10 +29,15 @@ struct worker_config {
 	const char *backend, *device;
 	int threads;
 	const char *const *plugins;  /* NULL-terminated */
+	/* All of these may be 0 or NULL: 120 s to open its device; 64 MiB a line and 512 MiB an answer of the worker, and whoever sends more
+	 * is broken; not interruptible while it opens. */
+	int64_t open_timeout_ns;
+	size_t line_max_bytes, answer_max_bytes;
+	const volatile int *interrupted;
 };
 
 struct worker; /* the supervisor's side of one worker process */
-/* Starts one and waits until it has opened its device, at most 120 s. t: what is to be calibrated; NULL: nothing is. NULL with
+/* Starts one and waits until it has opened its device. t: what is to be calibrated; NULL: nothing is. NULL with
  * *err. */
 struct worker *worker_start(const struct worker_config *cfg, const struct timing *t, struct err *err);
 const json_t *worker_opened(const struct worker *w); /* the "opened" event; borrowed */
@@ -53,7 +59,9 @@ void worker_confirm(struct worker *w, const struct cell *c, const char *arm, int
 void worker_digests(struct worker *w, const struct cell *c, const volatile int *interrupted, struct worker_answer *out);
 /* The sentinels anew: {"sentinels": {name: [ns, …]}}. */
 void worker_sentinels(struct worker *w, const volatile int *interrupted, struct worker_answer *out);
-/* Process id, for messages and tests. */
+/* Whether its process still runs: one that died while nothing was asked of it is to be replaced, and no cell is to blame. */
+bool worker_alive(struct worker *w);
+/* Process id, for messages and tests; 0: dead. */
 int worker_pid(const struct worker *w);
 /* Asks it to quit, then makes it. NULL is fine. */
 void worker_stop(struct worker *w);

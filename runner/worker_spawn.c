@@ -53,11 +53,11 @@ bool worker_config_copy(const struct worker_config *from, struct worker_config *
 		return false;
 	for (size_t i = 0; i < n; i++)
 		list[i] = strdup(from->plugins[i]);
-	*to = (struct worker_config){.self = dup_or_null(from->self),
-				     .backend = dup_or_null(from->backend),
-				     .device = dup_or_null(from->device),
-				     .threads = from->threads,
-				     .plugins = list};
+	*to = *from;
+	to->self = dup_or_null(from->self);
+	to->backend = dup_or_null(from->backend);
+	to->device = dup_or_null(from->device);
+	to->plugins = list;
 	return true;
 }
 
