@@ -479,7 +479,6 @@ bool run_plan(const struct run_job *job, int *status, struct err *err)
 	json_t *header = NULL;
 	bool ok = false;
 	*status = EXIT_USAGE;
-	run_today(r.today);
 	struct run_lock *lock = run_lock_take(job->peek->uuid, job->peek->name, job->suite->name, job->no_wait,
 					      &job->events, job->interrupted, err);
 	if (!lock) {
@@ -501,9 +500,11 @@ bool run_plan(const struct run_job *job, int *status, struct err *err)
 		goto out;
 	}
 	header = run_header(job, r.worker ? worker_opened(r.worker) : NULL, run_lock_path(lock));
-	r.env = (struct record_env){.tau = json_number_value(json_object_get(header, "tau")), .today = r.today};
 	if (job->how == VERDICT_RESUME && !run_resume_load(job->out, header, &old, err))
 		goto out;
+	/* The day of the header, as rejudge reads it: a run over midnight has one day. */
+	snprintf(r.today, sizeof r.today, "%.10s", text_of(old.file.header ? old.file.header : header, "started"));
+	r.env = (struct record_env){.tau = json_number_value(json_object_get(header, "tau")), .today = r.today};
 	r.file = verdict_create(job->out, job->how, err);
 	if (!r.file)
 		goto out;
