@@ -270,6 +270,8 @@ static int run_suites(struct run_options *o)
 	struct selector filters[RUN_MAX_ITEMS];
 	char host[256] = "";
 	int status = EXIT_USAGE;
+	struct census_files controls = {.census_path = o->census, .rates_path = o->rates};
+	json_t *census = NULL, *rates = NULL;
 	if (!item)
 		abort();
 	for (int i = 0; i < o->n_plugins; i++)
@@ -282,6 +284,11 @@ static int run_suites(struct run_options *o)
 			fprintf(stderr, "assay run: --filter '%s': %s\n", o->filter[i], err.text);
 			goto out;
 		}
+	if ((o->census && !(controls.census = census = census_file_load(o->census, &err))) ||
+	    (o->rates && !(controls.rates = rates = rates_file_load(o->rates, &err)))) {
+		fprintf(stderr, "assay run: %s\n", err.text);
+		goto out;
+	}
 	const char *backend = o->backend ? o->backend : default_backend(o->device);
 	if (!is_known(backend))
 		goto out;
@@ -327,6 +334,7 @@ static int run_suites(struct run_options *o)
 		.require_run = o->require_run,
 		.tau_store = o->tau_store,
 		.command = o->command,
+		.controls = &controls,
 		.interrupted = &signal_seen,
 	};
 	catch_signals();
@@ -343,6 +351,8 @@ out:
 	for (int i = 0; i < o->n_suites; i++)
 		item_free(&item[i]);
 	free(item);
+	json_decref(census);
+	json_decref(rates);
 	arena_destroy(a);
 	registry_destroy(reg);
 	return status;
@@ -383,6 +393,8 @@ const struct cmd cmd_run = {
 		"      --set PATH=VALUE  change the suite: timing.rounds=9, or an axis: t_q=1,8; may be repeated\n"
 		"      --processes K     time every cell in K fresh processes, for `assay diff`\n"
 		"      --shard I/N|auto  this part of the plan, counted from 1; auto reads the launcher's variables\n"
+		"      --census FILE     counts of machine code in place of a disassembler's, for ratio checks\n"
+		"      --rates FILE      issue intervals of matrix instructions in place of measured ones\n"
 		"      --plugin PATH     load kernels from a shared object; may be repeated\n"
 		"      --rerun-failed FILE  only the cells that failed or were undecided in FILE\n"
 		"      --no-fork         run one cell in this process, for debuggers, profilers and sanitizers\n"

@@ -30,6 +30,8 @@ enum {
 	OPT_STRICT,
 	OPT_ADVISORY,
 	OPT_REQUIRE_RUN,
+	OPT_CENSUS,
+	OPT_RATES,
 	OPT_NO_WAIT,
 	OPT_TAU_STORE
 };
@@ -54,6 +56,8 @@ static const struct option long_options[] = {
 	{"advisory", no_argument, NULL, OPT_ADVISORY},
 	{"require-run", no_argument, NULL, OPT_REQUIRE_RUN},
 	{"no-wait", no_argument, NULL, OPT_NO_WAIT},
+	{"census", required_argument, NULL, OPT_CENSUS},
+	{"rates", required_argument, NULL, OPT_RATES},
 	{"tau-store", required_argument, NULL, OPT_TAU_STORE},
 	{"verbose", no_argument, NULL, 'v'},
 	{"quiet", no_argument, NULL, 'q'},
@@ -152,6 +156,8 @@ static bool take_option(struct run_options *o, int got)
 	case OPT_ADVISORY: return o->advisory = true;
 	case OPT_REQUIRE_RUN: return o->require_run = true;
 	case OPT_NO_WAIT: return o->no_wait = true;
+	case OPT_CENSUS: o->census = optarg; return true;
+	case OPT_RATES: o->rates = optarg; return true;
 	case OPT_TAU_STORE: o->tau_store = optarg; return true;
 	case 'v': return o->verbose = true;
 	case 'q': return o->quiet = true;

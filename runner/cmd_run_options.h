@@ -10,7 +10,7 @@
 enum { RUN_MAX_ITEMS = 256 };
 
 struct run_options {
-	const char *out, *backend, *device, *shard, *rerun_failed, *arm, *tau_store;
+	const char *out, *backend, *device, *shard, *rerun_failed, *arm, *census, *rates, *tau_store;
 	const char *filter[RUN_MAX_ITEMS];
 	struct suite_override set[RUN_MAX_ITEMS];
 	const char *plugin[RUN_MAX_ITEMS];

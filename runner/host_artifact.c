@@ -119,15 +119,29 @@ static bool is_clone(const char *rest)
 	return strcmp(rest, "_avx512") == 0 || strcmp(rest, "_avx2") == 0 || strcmp(rest, "_base") == 0;
 }
 
-/* Whether the function of this name is a part of the one called own: its name goes on with a dot, or it is a clone. */
-static bool is_part(const char *name, const char *own)
+/* The source file that a local symbol is from: the symbol that names it, before all of that file's. 0: not local. */
+static size_t source_of(const struct symbols *s, size_t i)
 {
-	const size_t stem = strlen(own);
-	return name && strncmp(name, own, stem) == 0 && (name[stem] == '.' || is_clone(name + stem));
+	if (s->sym[i].st_info >> 4 != STB_LOCAL)
+		return 0;
+	while (i > 0 && (s->sym[i].st_info & 15) != STT_FILE)
+		i--;
+	return i;
 }
 
-/* Hashes the function at value and its split-off parts. Symbols of one name may stand in several files of a module. NULL, or why there is no
- * hash. */
+/* Whether symbol i is a part of the function own: its name goes on with a dot, or it is a clone; and it is of the same source file, as far as
+ * both are local: static functions of one name stand in several files. */
+static bool is_part(const struct symbols *s, size_t i, const ElfW(Sym) * own)
+{
+	const char *name = function_name(s, &s->sym[i]), *own_name = s->names + own->st_name;
+	const size_t stem = strlen(own_name);
+	if (!name || strncmp(name, own_name, stem) != 0 || (name[stem] != '.' && !is_clone(name + stem)))
+		return false;
+	const size_t from = source_of(s, (size_t)(own - s->sym));
+	return from == 0 || source_of(s, i) == from;
+}
+
+/* Hashes the function at value and its split-off parts. NULL, or why there is no hash. */
 static const char *hash_code(const struct symbols *s, uint64_t value, char name[static 128], char hex[static 65],
 			     int64_t *code_bytes)
 {
@@ -146,8 +160,7 @@ static const char *hash_code(const struct symbols *s, uint64_t value, char name[
 	sha256_update(&h, code, own->st_size);
 	*code_bytes = (int64_t)own->st_size;
 	for (size_t i = 0; i < s->n; i++) {
-		const char *n = function_name(s, &s->sym[i]);
-		if (!is_part(n, own_name) || !(code = code_of(s, &s->sym[i])))
+		if (!is_part(s, i, own) || !(code = code_of(s, &s->sym[i])))
 			continue;
 		sha256_update(&h, code, s->sym[i].st_size);
 		*code_bytes += (int64_t)s->sym[i].st_size;
@@ -169,7 +182,8 @@ static bool runs_here(const char *name)
 	return true;
 }
 
-int host_artifact_ranges(const void *function, struct host_range *out, int cap, char *path, size_t cap_path, const char **why)
+int host_artifact_ranges(const void *function, struct host_range *out, int cap, char *path, size_t cap_path,
+			 const char **why)
 {
 	struct symbols s = {0};
 	Dl_info di;
@@ -192,8 +206,7 @@ int host_artifact_ranges(const void *function, struct host_range *out, int cap, 
 		*why = s.dynamic_only ? "the module is stripped" : "no symbol covers the address";
 		for (size_t i = 0; own && i < s.n && n < cap; i++) {
 			const ElfW(Sym) *y = i == 0 ? own : &s.sym[i];
-			const char *name = function_name(&s, y);
-			if (i > 0 && (!is_part(name, s.names + own->st_name) || !runs_here(name)))
+			if (i > 0 && (!is_part(&s, i, own) || !runs_here(function_name(&s, y))))
 				continue;
 			out[n++] = (struct host_range){y->st_value, y->st_value + y->st_size};
 		}

@@ -7,6 +7,12 @@
 
 #include "record_parts.h"
 
+/* What the cells say of one control: the worst of them, and its sentence. */
+struct control {
+	const char *status, *text; /* borrowed; NULL: not asked for */
+};
+static const char *const control_names[] = {"machine_code", "issue_interval"};
+
 struct group {
 	const json_t *first; /* a cell of it: names and the check as asked for */
 	json_t *name, *family; /* texts: with and without the distribution */
@@ -14,7 +20,8 @@ struct group {
 	int n, planned, slower;
 	int null_arms, biased;
 	int n_weighted_planned;
-	char *invalid; /* what a control said, NULL: nothing */
+	struct control control[2]; /* machine code, issue interval */
+	bool confounded; /* a cell is */
 	struct judge_aggregate geomean, weighted;
 };
 
@@ -27,6 +34,27 @@ static json_t *group_name(const json_t *cell, bool with_data)
 				 point && strcmp(point, "{}") != 0 ? point : "");
 	free(point);
 	return j;
+}
+
+static int badness(const char *status)
+{
+	return !status ? 0 : strcmp(status, "pass") == 0 ? 1 : strcmp(status, "invalid") == 0 ? 3 : 2;
+}
+
+static void take_controls(struct group *g, const json_t *cell)
+{
+	size_t i;
+	json_t *f;
+	json_array_foreach(json_object_get(cell, "checks"), i, f)
+	{
+		const char *check = record_text(f, "check"), *status = record_text(f, "status"),
+			   *name = record_text(f, "control");
+		if (!check || strcmp(check, "census") != 0)
+			continue;
+		struct control *c = &g->control[name && strcmp(name, control_names[1]) == 0];
+		if (badness(status) > badness(c->status))
+			*c = (struct control){status, record_text(f, "text")};
+	}
 }
 
 static void add_cell(struct group *g, const json_t *cell)
@@ -43,27 +71,8 @@ static void add_cell(struct group *g, const json_t *cell)
 		g->null_arms++;
 		g->biased += record_true(json_object_get(timing, "null"), "biased");
 	}
-	if (confounded && !g->invalid) {
-		const char *why = record_text(cell, "reason");
-		g->invalid = strdup("confounded: the arms differ in more than they claim");
-		size_t i;
-		json_t *f;
-		json_array_foreach(json_object_get(cell, "checks"), i, f)
-		{
-			const char *check = record_text(f, "check"), *st = record_text(f, "status");
-			if (check && st && strcmp(check, "census") == 0 && strcmp(st, "invalid") == 0)
-				why = record_text(f, "text");
-		}
-		char *text = NULL;
-		size_t n = 0;
-		FILE *m = why ? open_memstream(&text, &n) : NULL;
-		if (m) {
-			fprintf(m, "confounded: %s", why);
-			fclose(m);
-			free(g->invalid);
-			g->invalid = text;
-		}
-	}
+	g->confounded |= confounded;
+	take_controls(g, cell);
 	const char *verdict = record_text(x, "verdict");
 	bool valid = verdict && strcmp(verdict, "invalid") != 0;
 	if (!json_is_object(x) || !(confounded || (right && valid)))
@@ -80,6 +89,32 @@ static void add_cell(struct group *g, const json_t *cell)
 		return;
 	g->slower += c->estimate > 0;
 	g->n++;
+}
+
+/* "code: sentence; sentence" of the controls that are so bad; NULL: none is. New reference. */
+static json_t *controls_reason(const struct group *g, const char *code, int bad)
+{
+	const char *said[2] = {NULL, NULL};
+	int n = 0;
+	for (int i = 0; i < 2; i++)
+		if (badness(g->control[i].status) == bad && g->control[i].text)
+			said[n++] = g->control[i].text;
+	if (n == 0)
+		return NULL;
+	return json_sprintf("%s: %s%s%s", code, said[0], n > 1 ? "; " : "", n > 1 ? said[1] : "");
+}
+
+static json_t *controls_json(const struct group *g)
+{
+	json_t *o = json_object();
+	for (int i = 0; i < 2; i++) {
+		const struct control *c = &g->control[i];
+		json_object_set_new(o, control_names[i],
+				    c->status ? json_pack("{s:s, s:s?}", "status", c->status, "text", c->text)
+					      : json_null());
+	}
+	json_object_set_new(o, "null", json_pack("{s:i, s:i}", "biased", g->biased, "of", g->null_arms));
+	return o;
 }
 
 static json_t *aggregate_json(const struct judge_aggregate *a, int planned)
@@ -165,9 +200,12 @@ static json_t *group_json(const struct group *all, int n, const struct group *g)
 
 	const char *verdict = isfinite(bar) ? judged->lo >= bar ? "met" : "missed" : "none";
 	json_t *reason = json_null();
-	if (g->invalid) {
+	json_t *unproven = controls_reason(g, "unproven", 2);
+	if (g->confounded) {
 		verdict = "invalid";
-		reason = json_string(g->invalid);
+		reason = controls_reason(g, "confounded", 3);
+		if (!reason)
+			reason = json_string("confounded: the arms differ in more than they claim");
 	} else if (g->n == 0) {
 		verdict = "invalid";
 		reason = json_sprintf("no_cells: none of %d cells has a ratio", g->planned);
@@ -177,7 +215,12 @@ static json_t *group_json(const struct group *all, int n, const struct group *g)
 	} else if (judge_noisy(g->biased, g->null_arms)) {
 		verdict = "invalid";
 		reason = json_sprintf("biased: in %d of %d cells an arm differs from itself", g->biased, g->null_arms);
+	} else if (unproven) {
+		verdict = "invalid";
+		reason = json_incref(unproven);
 	}
+	json_decref(unproven);
+	json_object_set_new(o, "controls", controls_json(g));
 	json_object_set_new(o, "verdict", json_string(verdict));
 	json_object_set_new(o, "reason", reason ? reason : json_null());
 	return o;
@@ -222,7 +265,6 @@ json_t *record_aggregates(json_t *const *cells, size_t n)
 		json_decref(g[i].name);
 		json_decref(g[i].family);
 		free(g[i].cell);
-		free(g[i].invalid);
 	}
 	free(g);
 	json_decref(index);

@@ -241,6 +241,7 @@ static bool measure_cell(struct run *r, int64_t index, json_t **out, struct err 
 		json_decref(record);
 		return true;
 	}
+	census_check(record, r->job->controls);
 	record_judge(record, &r->env, true);
 	*out = record;
 	return true;

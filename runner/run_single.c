@@ -49,6 +49,7 @@ bool run_single(const struct run_job *job, const char *arm, int launches, json_t
 			record_fail(cell, ST_ERROR, why.text);
 		free(beat);
 	}
+	census_check(cell, job->controls);
 	record_judge(cell, &env, false);
 	*record = cell;
 	ok = true;

@@ -43,7 +43,7 @@ void text_finish(struct text *t)
 {
 	if (!t->o.quiet) {
 		text_serving_table(t);
-		text_ratio_table(t);
+		text_ratio_tables(t);
 	}
 	for (int i = 0; i < t->n_blocks; i++) {
 		fprintf(t->o.out, "%s%s", i ? "\n" : "", t->block[i].text);

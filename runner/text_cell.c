@@ -119,10 +119,40 @@ static void fill_arms(struct text *t, struct row *r, const json_t *cell)
 	}
 }
 
-static void fill_ratio(struct row *r, const json_t *cell, const json_t *check)
+/* The parameters that are no axis, as "5120x12288": what people call a shape. Nothing where there are more than three. */
+static void fill_shape(struct text *t, struct row *r, const json_t *cell)
+{
+	char values[96] = "", names[96] = "", buf[32];
+	const json_t *point = json_object_get(cell, "point");
+	const char *key;
+	json_t *x;
+	int n = 0;
+	json_object_foreach(json_object_get(cell, "params"), key, x)
+	{
+		size_t a = strlen(values), b = strlen(names);
+		if (json_object_get(point, key) || !json_is_number(x))
+			continue;
+		snprintf(values + a, sizeof values - a, "%s%s", n ? "x" : "",
+			 text_number_text(buf, json_number_value(x)));
+		snprintf(names + b, sizeof names - b, "%s%.20s", n++ ? " x " : "", key);
+	}
+	if (n == 0 || n > 3)
+		return;
+	r->shape = text_intern(t, values);
+	r->shape_names = text_intern(t, names);
+}
+
+static void fill_ratio(struct text *t, struct row *r, const json_t *cell, const json_t *check)
 {
 	const json_t *x = json_object_get(json_object_get(cell, "timing"), "of_over");
+	const char *trouble = *text_get(x, "reason") ? text_get(x, "reason")
+			      : r->status == ST_PASS ? ""
+						     : text_get(cell, "status");
 	r->is_ratio = true;
+	r->of = text_intern(t, text_get(check, "of"));
+	r->over = text_intern(t, text_get(check, "over"));
+	r->trouble = *trouble ? text_intern(t, trouble) : NULL;
+	fill_shape(t, r, cell);
 	r->of_tflops = text_number(json_object_get(find_arm(cell, text_get(check, "of")), "summary"), "tflop_per_s");
 	r->over_tflops =
 		text_number(json_object_get(find_arm(cell, text_get(check, "over")), "summary"), "tflop_per_s");
@@ -169,7 +199,7 @@ static struct row *add_row(struct text *t, const json_t *cell)
 	const json_t *timing = json_object_get(cell, "timing"), *check = json_object_get(cell, "ratio_check");
 	fill_arms(t, r, cell);
 	if (json_is_object(check)) {
-		fill_ratio(r, cell, check);
+		fill_ratio(t, r, cell, check);
 		return r;
 	}
 	if (!json_is_object(timing))

@@ -240,51 +240,6 @@ static void advice_lines(struct text *t)
 	field_close(t, f, &text, "advice");
 }
 
-static void ends(FILE *f, const json_t *x)
-{
-	char a[24], b[24], c[24];
-	fprintf(f, "%s [%s, %s] (%+.1f pp), %lld of %lld cells", text_ratio(a, text_number(x, "ratio")),
-		text_ratio(b, text_number(x, "lo")), text_ratio(c, text_number(x, "hi")),
-		100 * (text_number(x, "ratio") - 1), (long long)text_integer(x, "n"), (long long)text_integer(x, "of"));
-}
-
-static void aggregate_lines(struct text *t)
-{
-	const json_t *x;
-	size_t i;
-	json_array_foreach(t->aggregate, i, x)
-	{
-		if (strcmp(text_get(x, "name"), "sentinels") == 0)
-			continue;
-		char *text;
-		size_t n;
-		FILE *f;
-		field_open(&f, &text, &n);
-		fprintf(f, "%s: %s over %s", text_get(x, "name"), text_get(x, "of"), text_get(x, "over"));
-		if (json_is_object(json_object_get(x, "geomean"))) {
-			fputs("; GEOMEAN ", f);
-			ends(f, json_object_get(x, "geomean"));
-		}
-		if (json_is_object(json_object_get(x, "weighted"))) {
-			fputs("; weighted ", f);
-			ends(f, json_object_get(x, "weighted"));
-		}
-		const json_t *bar = json_object_get(x, "bar");
-		char verdict[24];
-		text_upper(text_get(x, "verdict"), verdict);
-		if (json_is_object(bar))
-			fprintf(f, "; bar %.4g %s", text_number(bar, "at_least"),
-				strcmp(verdict, "MET") == 0      ? "met"
-				: strcmp(verdict, "MISSED") == 0 ? "MISSED by the lower end"
-								 : verdict);
-		else if (strcmp(verdict, "NONE") != 0)
-			fprintf(f, "; %s", verdict);
-		if (*text_get(x, "reason"))
-			fprintf(f, ": %s", text_get(x, "reason"));
-		field_close(t, f, &text, "ratio");
-	}
-}
-
 static void waiver_lines(struct text *t)
 {
 	const json_t *w;
@@ -338,7 +293,6 @@ void text_summary(struct text *t)
 		right_line(t);
 	timing_line(t);
 	noise_line(t);
-	aggregate_lines(t);
 	advice_lines(t);
 	waiver_lines(t);
 }

@@ -28,6 +28,8 @@ struct row {
 	bool gating, timed, trivial, warned, tail, diagnostic_slower, is_ratio, judged, within, undecided, invalid;
 	const char *selected, *best; /* best: the fastest arm by its estimate */
 	double shipped_ns, selected_ns, ratio, lo, hi, best_ratio, best_ns, peak, margin, floor_ns;
+	/* Of a ratio check: its arms, the parameters that are no axis ("5120x12288") and their names, what is wrong with the cell (NULL: nothing). */
+	const char *of, *over, *shape, *shape_names, *trouble;
 	double of_tflops, over_tflops;
 	int n;
 };
@@ -128,7 +130,10 @@ void text_verbose_cell(struct text *t, const struct row *r, const json_t *cell);
 void text_banner(struct text *t);
 /* text_rows.c */
 void text_serving_table(struct text *t);
-void text_ratio_table(struct text *t);
+const char *text_interval_title(const struct text *t); /* "97.5 % interval" */
+int text_row_by_plan(const void *a, const void *b); /* for qsort of rows */
+/* text_ratio.c */
+void text_ratio_tables(struct text *t);
 /* text_end.c */
 void text_summary(struct text *t);
 void text_last_line(struct text *t);

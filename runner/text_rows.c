@@ -1,4 +1,4 @@
-/* text_rows: the winner table and the table of ratio checks. What did not differ is folded: rows that differ in an axis that no
+/* text_rows: the winner table. What did not differ is folded: rows that differ in an axis that no
  * table is keyed on become one row of so many cells. */
 #include <stdlib.h>
 
@@ -13,7 +13,6 @@ struct view {
 	int n_axes;
 	bool geometry, data, case_id; /* shown */
 	bool folded;
-	bool ratio; /* of ratio checks */
 };
 
 struct group {
@@ -21,7 +20,7 @@ struct group {
 	double at[TEXT_MAX_AXES];
 	int64_t cells, timed;
 	bool same_selected, same_best, failed, diagnostic;
-	double ln_ratio, lo, hi, ln_best, ln_shipped, ln_selected, peak, of_tflops, over_tflops;
+	double ln_ratio, lo, hi, ln_best, ln_shipped, ln_selected, peak;
 	int64_t with_ratio, with_best, with_peak;
 	int n;
 };
@@ -38,9 +37,9 @@ static double axis_value(const struct row *r, const char *axis)
 	return NAN;
 }
 
-static bool in_table(const struct row *r, const struct view *v)
+static bool in_table(const struct row *r)
 {
-	return v->ratio ? r->is_ratio : !r->is_ratio && r->timed;
+	return !r->is_ratio && r->timed;
 }
 
 static bool same_value(double a, double b)
@@ -95,8 +94,6 @@ static void group_add(struct group *g, const struct row *r)
 		g->with_peak++;
 		g->peak += r->peak;
 	}
-	g->of_tflops += r->of_tflops;
-	g->over_tflops += r->over_tflops;
 }
 
 /* Groups of all rows into at most cap; returns their number, cap + 1 where there are more. */
@@ -105,7 +102,7 @@ static int make_groups(const struct text *t, const struct view *v, struct group 
 	int n = 0;
 	for (size_t i = 0; i < t->n_rows; i++) {
 		const struct row *r = &t->row[i];
-		if (!in_table(r, v))
+		if (!in_table(r))
 			continue;
 		int k = n - 1;
 		while (k >= 0 && !same_group(v, &g[k], r))
@@ -133,12 +130,12 @@ static bool is_key(const struct text *t, const char *axis)
 	return false;
 }
 
-static int distinct_values(const struct text *t, const struct view *v, const char *axis)
+static int distinct_values(const struct text *t, const char *axis)
 {
 	double seen[DISTINCT_MAX];
 	int n = 0;
 	for (size_t i = 0; i < t->n_rows && n < DISTINCT_MAX; i++) {
-		if (!in_table(&t->row[i], v))
+		if (!in_table(&t->row[i]))
 			continue;
 		double x = axis_value(&t->row[i], axis);
 		int k = 0;
@@ -156,7 +153,7 @@ static void view_begin(const struct text *t, struct view *v)
 	const struct row *first = NULL;
 	for (size_t i = 0; i < t->n_rows; i++) {
 		const struct row *r = &t->row[i];
-		if (!in_table(r, v))
+		if (!in_table(r))
 			continue;
 		if (!first)
 			first = r;
@@ -183,7 +180,7 @@ static bool fold_more(const struct text *t, struct view *v)
 	for (int key = 0; key < 2; key++) {
 		int best = -1, most = 1;
 		for (int i = 0; i < v->n_axes; i++) {
-			int n = v->axis_shown[i] && v->axis_is_key[i] == key ? distinct_values(t, v, v->axis[i]) : 0;
+			int n = v->axis_shown[i] && v->axis_is_key[i] == key ? distinct_values(t, v->axis[i]) : 0;
 			if (n > most) {
 				most = n;
 				best = i;
@@ -195,7 +192,7 @@ static bool fold_more(const struct text *t, struct view *v)
 			return true;
 		}
 		bool *flags[] = {&v->data, &v->geometry, &v->case_id};
-		for (int i = 0; key == 0 && !v->ratio && i < 2; i++) {
+		for (int i = 0; key == 0 && i < 2; i++) {
 			if (*flags[i]) {
 				*flags[i] = false;
 				v->folded = true;
@@ -284,27 +281,6 @@ static void serving_line(const struct view *v, const struct group *g, bool peaks
 		add_text(l, &n, "");
 }
 
-static void ratio_line(const struct view *v, const struct group *g, struct line *l)
-{
-	char buf[COLUMN_TEXT];
-	int n = 0;
-	const double timed = (double)g->timed, ratio = exp(g->ln_ratio / (double)g->with_ratio);
-	place_cells(v, g, l, &n);
-	add_text(l, &n, text_us(buf, exp(g->ln_selected / timed)));
-	add_text(l, &n, text_us(buf, exp(g->ln_shipped / timed)));
-	add_text(l, &n, g->with_ratio ? text_ratio(buf, ratio) : "-");
-	interval_text(buf, g->with_ratio ? g->lo : NAN, g->with_ratio ? g->hi : NAN);
-	add_text(l, &n, buf);
-	snprintf(buf, sizeof buf, "%+.1f", 100 * (ratio - 1));
-	add_text(l, &n, g->with_ratio ? buf : "-");
-	snprintf(buf, sizeof buf, "%.2f", g->of_tflops / timed);
-	add_text(l, &n, isfinite(g->of_tflops / timed) ? buf : "-");
-	snprintf(buf, sizeof buf, "%.2f", g->over_tflops / timed);
-	add_text(l, &n, isfinite(g->over_tflops / timed) ? buf : "-");
-	snprintf(buf, sizeof buf, "%d", g->n);
-	add_text(l, &n, buf);
-}
-
 static void add_column(struct columns *c, const char *title, bool left)
 {
 	c->title[c->n] = title;
@@ -384,13 +360,10 @@ static void print_line(const struct text *t, const struct columns *c, const stru
 static void one_line(const struct view *v, const struct group *g, bool peaks, struct line *l)
 {
 	memset(l, 0, sizeof *l);
-	if (v->ratio)
-		ratio_line(v, g, l);
-	else
-		serving_line(v, g, peaks, l);
+	serving_line(v, g, peaks, l);
 }
 
-static int by_plan(const void *a, const void *b)
+int text_row_by_plan(const void *a, const void *b)
 {
 	const struct row *x = a, *y = b;
 	return (x->plan_index > y->plan_index) - (x->plan_index < y->plan_index);
@@ -403,7 +376,7 @@ static void print_all(const struct text *t, const struct view *v, struct columns
 		for (size_t i = 0; i < t->n_rows; i++) {
 			struct group g;
 			struct line l;
-			if (!in_table(&t->row[i], v))
+			if (!in_table(&t->row[i]))
 				continue;
 			group_begin(v, &g, &t->row[i]);
 			group_add(&g, &t->row[i]);
@@ -437,7 +410,7 @@ static void print_groups(const struct text *t, const struct view *v, struct colu
 }
 
 /* The level by its usual name where every case has the usual one. */
-static const char *interval_title(const struct text *t)
+const char *text_interval_title(const struct text *t)
 {
 	const json_t *c;
 	size_t i;
@@ -451,31 +424,25 @@ static void print_table(struct text *t, struct view *v)
 	struct group g[TEXT_MAX_ROWS];
 	bool any = false, peaks = false;
 	for (size_t i = 0; i < t->n_rows; i++) {
-		any |= in_table(&t->row[i], v);
-		peaks |= in_table(&t->row[i], v) && isfinite(t->row[i].peak);
+		any |= in_table(&t->row[i]);
+		peaks |= in_table(&t->row[i]) && isfinite(t->row[i].peak);
 	}
 	if (!any)
 		return;
-	qsort(t->row, t->n_rows, sizeof *t->row, by_plan);
+	qsort(t->row, t->n_rows, sizeof *t->row, text_row_by_plan);
 	view_begin(t, v);
 	int n = make_groups(t, v, g, TEXT_MAX_ROWS);
 	while (!t->o.verbose && n > TEXT_MAX_ROWS && fold_more(t, v))
 		n = make_groups(t, v, g, TEXT_MAX_ROWS);
 	struct columns c = {.n = 0};
 	place_columns(v, &c);
-	const char *interval = interval_title(t);
+	const char *interval = text_interval_title(t);
 	const char *const serving[] = {"shipped", "served", "us", "ratio", interval, "n", "best", "% bw", ""};
-	const char *const ratio[] = {"of us", "over us", "ratio", interval, "pp", "TFLOP/s of", "over", "n"};
-	if (v->ratio) {
-		for (size_t i = 0; i < sizeof ratio / sizeof *ratio; i++)
-			add_column(&c, ratio[i], i == 3);
-	} else {
-		for (size_t i = 0; i < sizeof serving / sizeof *serving; i++)
-			if (peaks || i != 7) {
-				add_column(&c, serving[i], i == 1 || i == 4 || i == 6 || i == 8);
-				c.drop[c.n - 1] = i == 7 ? 1 : i == 5 ? 2 : i == 6 ? 3 : 0;
-			}
-	}
+	for (size_t i = 0; i < sizeof serving / sizeof *serving; i++)
+		if (peaks || i != 7) {
+			add_column(&c, serving[i], i == 1 || i == 4 || i == 6 || i == 8);
+			c.drop[c.n - 1] = i == 7 ? 1 : i == 5 ? 2 : i == 6 ? 3 : 0;
+		}
 	if (t->o.verbose)
 		print_all(t, v, &c, peaks);
 	else
@@ -490,12 +457,6 @@ static void print_table(struct text *t, struct view *v)
 
 void text_serving_table(struct text *t)
 {
-	struct view v = {.ratio = false};
-	print_table(t, &v);
-}
-
-void text_ratio_table(struct text *t)
-{
-	struct view v = {.ratio = true};
+	struct view v = {.folded = false};
 	print_table(t, &v);
 }

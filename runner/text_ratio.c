@@ -1,0 +1,260 @@
+/* text_ratio: what a ratio check found, a block for each case, kernel, distribution and point: a line a shape, the means over the shapes,
+ * and under them the controls that say whether to believe them. */
+#include <stdlib.h>
+
+#include "text_parts.h"
+
+enum { MAX_GROUPS = 24, MAX_SHAPES = 16 };
+
+struct widths {
+	int geometry, shape, of, over;
+};
+
+static bool same_group(const struct row *a, const struct row *b)
+{
+	if (a->case_id != b->case_id || a->kernel != b->kernel || a->data != b->data || a->axes != b->axes)
+		return false;
+	for (int i = 0; i < a->axes->n; i++)
+		if (a->at[i] != b->at[i])
+			return false;
+	return true;
+}
+
+static bool is_of(const struct row *r, const json_t *aggregate)
+{
+	const json_t *point = json_object_get(aggregate, "point");
+	if (strcmp(text_get(aggregate, "case"), r->case_id) != 0 ||
+	    strcmp(text_get(aggregate, "kernel"), r->kernel) != 0 ||
+	    strcmp(text_get(aggregate, "data"), r->data) != 0 || json_object_size(point) != (size_t)r->axes->n)
+		return false;
+	for (int i = 0; i < r->axes->n; i++)
+		if (text_number(point, r->axes->name[i]) != r->at[i])
+			return false;
+	return true;
+}
+
+static const json_t *aggregate_of(const struct text *t, const struct row *r)
+{
+	size_t i;
+	const json_t *x;
+	json_array_foreach(t->aggregate, i, x) if (is_of(r, x)) return x;
+	return NULL;
+}
+
+/* As the seed of such benches prints it: milliseconds, four digits. */
+static char *ms_text(char buf[24], double ns)
+{
+	const double ms = ns / 1e6;
+	if (!isfinite(ms))
+		strcpy(buf, "-");
+	else
+		snprintf(buf, 24, ms < 0.1 ? "%.5f" : ms < 1000 ? "%.4f" : "%.1f", ms);
+	return buf;
+}
+
+static char *interval_text(char buf[40], double lo, double hi)
+{
+	char a[24], b[24];
+	if (!isfinite(lo) && !isfinite(hi))
+		strcpy(buf, "-");
+	else
+		snprintf(buf, 40, "%.12s .. %.12s", isfinite(lo) ? text_ratio(a, lo) : "0",
+			 isfinite(hi) ? text_ratio(b, hi) : "inf");
+	return buf;
+}
+
+static char *tflops_text(char buf[24], double x)
+{
+	if (!isfinite(x))
+		strcpy(buf, "-");
+	else
+		snprintf(buf, 24, x < 10 ? "%.3f" : "%.1f", x);
+	return buf;
+}
+
+static void heading(struct text *t, const struct row *r)
+{
+	FILE *f = t->o.out;
+	char buf[32];
+	fprintf(f, "ratio    %s, %s, data %s", r->case_id, r->kernel, r->data);
+	for (int i = 0; i < r->axes->n; i++)
+		fprintf(f, ", %s=%s", r->axes->name[i], text_number_text(buf, r->at[i]));
+	fprintf(f, ": t(%s) / t(%s)\n", r->of, r->over);
+}
+
+static void shape_line(struct text *t, const struct widths *w, const struct row *r)
+{
+	char a[24], b[24], c[24], d[40], e[24], g[24], pp[24] = "-";
+	if (r->ratio > 0)
+		snprintf(pp, sizeof pp, "%+.1f", 100 * (r->ratio - 1));
+	fprintf(t->o.out, "%-*s  %-*s  %*s  %*s  %6s  %-15s  %6s  %10s  %9s  %2d%s%s\n", w->geometry, r->geometry,
+		w->shape, r->shape ? r->shape : "", w->of, ms_text(a, r->selected_ns), w->over,
+		ms_text(b, r->shipped_ns), r->ratio > 0 ? text_ratio(c, r->ratio) : "-", interval_text(d, r->lo, r->hi),
+		pp, tflops_text(e, r->of_tflops), tflops_text(g, r->over_tflops), r->n, r->trouble ? "  " : "",
+		r->trouble ? r->trouble : "");
+}
+
+static void mean_line(struct text *t, const struct widths *w, const char *name, const json_t *x)
+{
+	char label[64], c[24], d[40];
+	if (!json_is_object(x))
+		return;
+	snprintf(label, sizeof label, "%s, %lld of %lld", name, (long long)text_integer(x, "n"),
+		 (long long)text_integer(x, "of"));
+	const int left = w->geometry + w->shape + w->of + w->over + 6;
+	const double ratio = text_number(x, "ratio");
+	fprintf(t->o.out, "%-*s  %6s  %-15s  ", left, label, ratio > 0 ? text_ratio(c, ratio) : "-",
+		interval_text(d, text_number(x, "lo"), text_number(x, "hi")));
+	if (ratio > 0)
+		fprintf(t->o.out, "%+6.1f\n", 100 * (ratio - 1));
+	else
+		fputs("     -\n", t->o.out);
+}
+
+static void control_line(struct text *t, const char *label, const json_t *c, const char *not_asked)
+{
+	const char *status = text_get(c, "status"), *text = text_get(c, "text");
+	if (!json_is_object(c)) {
+		text_field(t->o.out, t->o.width, label, "%s", not_asked);
+		return;
+	}
+	text_field(t->o.out, t->o.width, label, "%s: %s",
+		   strcmp(status, "pass") == 0      ? "holds"
+		   : strcmp(status, "invalid") == 0 ? "BROKEN"
+						    : "not looked at",
+		   text);
+}
+
+static void agree_line(struct text *t, const json_t *a)
+{
+	const json_t *holds = json_object_get(a, "holds");
+	if (!json_is_object(a))
+		return;
+	if (json_is_null(holds))
+		text_field(t->o.out, t->o.width, "data", "one distribution alone: nothing to agree with");
+	else
+		text_field(t->o.out, t->o.width, "data",
+			   "%s: over %lld distributions the ratios differ by %.2g (may by %.2g, or where their "
+			   "intervals overlap)",
+			   json_is_true(holds) ? "agree" : "DISAGREE", (long long)text_integer(a, "distributions"),
+			   text_number(a, "difference"), text_number(a, "tolerance"));
+}
+
+static void bar_line(struct text *t, const json_t *x)
+{
+	const json_t *bar = json_object_get(x, "bar"), *mean = json_object_get(x, text_get(bar, "by"));
+	char lo[32] = "an unknown ratio";
+	if (!json_is_object(bar))
+		return;
+	if (isfinite(text_number(mean, "lo")))
+		snprintf(lo, sizeof lo, "%+.1f pp", 100 * (text_number(mean, "lo") - 1));
+	text_field(t->o.out, t->o.width, "bar", "at least %+.3g pp, by the lower end of the %s: %s, %s%s",
+		   100 * (text_number(bar, "at_least") - 1), text_get(bar, "by"), lo,
+		   json_is_true(json_object_get(bar, "met")) ? "met" : "MISSED",
+		   strcmp(text_get(x, "verdict"), "invalid") == 0 ? ", were it believed" : "");
+}
+
+static void controls(struct text *t, const json_t *x)
+{
+	const json_t *c = json_object_get(x, "controls"), *null = json_object_get(c, "null");
+	agree_line(t, json_object_get(x, "agree"));
+	if (text_integer(null, "of") > 0)
+		text_field(t->o.out, t->o.width, "null arm", "differs from itself in %lld of %lld cells",
+			   (long long)text_integer(null, "biased"), (long long)text_integer(null, "of"));
+	else
+		text_field(t->o.out, t->o.width, "null arm", "none ran");
+	control_line(t, "code", json_object_get(c, "machine_code"),
+		     "not compared: the suite does not say what may differ");
+	control_line(t, "issue", json_object_get(c, "issue_interval"),
+		     "intervals not compared: the suite asks for no equal_issue_interval");
+	bar_line(t, x);
+	if (strcmp(text_get(x, "verdict"), "invalid") == 0) {
+		char *text = NULL;
+		size_t n;
+		FILE *f = open_memstream(&text, &n);
+		if (!f)
+			abort();
+		/* The sentence of a control stands above already. */
+		const char *reason = text_get(x, "reason"), *colon = strchr(reason, ':');
+		const bool said = strncmp(reason, "confounded", 10) == 0 || strncmp(reason, "unproven", 8) == 0;
+		fprintf(f, "NOT BELIEVED, %.*s", said && colon ? (int)(colon - reason) : (int)strlen(reason), reason);
+		fclose(f);
+		text_field(t->o.out, t->o.width, "verdict", "%s", text);
+		free(text);
+	}
+}
+
+static void widths_of(const struct text *t, const struct row *r, struct widths *w, char of[40], char over[40])
+{
+	char buf[24];
+	snprintf(of, 40, "%.30s ms", r->of);
+	snprintf(over, 40, "%.30s ms", r->over);
+	*w = (struct widths){8, r->shape_names ? text_columns(r->shape_names) : 0, text_columns(of),
+			     text_columns(over)};
+	for (size_t i = 0; i < t->n_rows; i++) {
+		const struct row *x = &t->row[i];
+		if (!x->is_ratio || !same_group(x, r))
+			continue;
+		w->geometry = text_columns(x->geometry) > w->geometry ? text_columns(x->geometry) : w->geometry;
+		w->shape = x->shape && text_columns(x->shape) > w->shape ? text_columns(x->shape) : w->shape;
+		w->of = (int)strlen(ms_text(buf, x->selected_ns)) > w->of ? (int)strlen(buf) : w->of;
+		w->over = (int)strlen(ms_text(buf, x->shipped_ns)) > w->over ? (int)strlen(buf) : w->over;
+	}
+}
+
+static void group_block(struct text *t, const struct row *first)
+{
+	const json_t *x = aggregate_of(t, first);
+	struct widths w;
+	char of[40], over[40];
+	int shown = 0, hidden = 0;
+	widths_of(t, first, &w, of, over);
+	heading(t, first);
+	fprintf(t->o.out, "%-*s  %-*s  %*s  %*s  %6s  %-15s  %6s  %10s  %9s  %2s\n", w.geometry, "geometry", w.shape,
+		first->shape_names ? first->shape_names : "", w.of, of, w.over, over, "ratio", text_interval_title(t),
+		"pp", "TFLOP/s of", "over", "n");
+	for (size_t i = 0; i < t->n_rows; i++) {
+		const struct row *r = &t->row[i];
+		if (!r->is_ratio || !same_group(r, first))
+			continue;
+		if (!t->o.verbose && shown == MAX_SHAPES) {
+			hidden++;
+			continue;
+		}
+		shown++;
+		shape_line(t, &w, r);
+	}
+	if (hidden)
+		fprintf(t->o.out, "... and %d more shapes (-v: every one)\n", hidden);
+	mean_line(t, &w, "GEOMEAN", json_object_get(x, "geomean"));
+	mean_line(t, &w, "weighted", json_object_get(x, "weighted"));
+	if (x)
+		controls(t, x);
+	else
+		fputs("   no mean over the shapes: the file has no aggregate of them\n", t->o.out);
+	fputc('\n', t->o.out);
+}
+
+void text_ratio_tables(struct text *t)
+{
+	int groups = 0, hidden = 0;
+	qsort(t->row, t->n_rows, sizeof *t->row, text_row_by_plan);
+	for (size_t i = 0; i < t->n_rows; i++) {
+		const struct row *r = &t->row[i];
+		bool seen = !r->is_ratio;
+		for (size_t k = 0; k < i && !seen; k++)
+			seen = t->row[k].is_ratio && same_group(&t->row[k], r);
+		if (seen)
+			continue;
+		if (!t->o.verbose && groups == MAX_GROUPS)
+			hidden++;
+		else if (groups++ >= 0)
+			group_block(t, r);
+	}
+	if (hidden)
+		fprintf(t->o.out, "... and %d more ratios (-v: every one)\n\n", hidden);
+	if (groups)
+		fputs("(outputs are allocated before the clock starts; a bench that allocates them inside it shows "
+		      "longer times)\n\n",
+		      t->o.out);
+}
