@@ -61,6 +61,11 @@ START_TEST(caught_or_escaped)
 					    json_pack("[o]", finding("run", "ulp", "error"))),
 				  &status),
 			 CLAIM_BROKEN);
+	/* Another check saw it first. */
+	ck_assert_int_eq(state_of(must_fail("mismatch", "wrong", NULL,
+					    json_pack("[o]", finding("memory", "ulp", "wrong"))),
+				  &status),
+			 CLAIM_HOLDS);
 	/* The cell fails as expected, and the blame is on the wrong arm. */
 	ck_assert_int_eq(state_of(must_fail("mismatch", "xfail", NULL,
 					    json_pack("[o]", finding("identity", "shipped", "mismatch"))),
