@@ -112,14 +112,15 @@ static int run(int argc, char **argv)
 	static const struct option options[] = {{"json", no_argument, NULL, OPT_JSON},
 						{"set", required_argument, NULL, OPT_SET},
 						{"plugin", required_argument, NULL, OPT_PLUGIN},
-						{0}};
+						{NULL, 0, NULL, 0}};
 	struct registry *registry = registry_create();
 	struct suite_override *set = calloc((size_t)argc, sizeof *set);
 	struct suite_options opt = {.registry = registry, .set = set};
 	struct err err;
 	bool json = false;
 	int status = EXIT_USAGE;
-	for (int c; set && (c = getopt_long(argc, argv, "", options, NULL)) != -1;)
+	opterr = 0;
+	for (int c; set && (c = getopt_long(argc, argv, ":", options, NULL)) != -1;)
 		switch (c) {
 		case OPT_JSON: json = true; break;
 		case OPT_SET: set[opt.n_set++].text = optarg; break;
@@ -129,10 +130,10 @@ static int run(int argc, char **argv)
 				goto out;
 			}
 			break;
-		default: fputs("try 'assay check --help'\n", stderr); goto out;
+		default: cmd_refuse("check", c, argv, options); goto out;
 		}
 	if (optind == argc) {
-		fputs("assay check: which suite? try 'assay check --help'\n", stderr);
+		fputs("assay check: a SUITE is wanted\nhint: assay check suites/smoke.yaml\n", stderr);
 		goto out;
 	}
 	status = EXIT_PASS;

@@ -384,22 +384,24 @@ static int run(int argc, char **argv)
 	enum verdict_open how = VERDICT_NEW;
 	json_t *command = command_line(argc, argv);
 	int status = EXIT_USAGE;
-	while ((o = getopt_long(argc, argv, "o:", options, NULL)) != -1) {
-		if (o == 's' && n_set < MAX_SET)
+	opterr = 0;
+	while ((o = getopt_long(argc, argv, ":o:", options, NULL)) != -1)
+		switch (o) {
+		case 's':
+			if (n_set == MAX_SET) {
+				fprintf(stderr, "assay rejudge: more than %d --set\nhint: judge the file twice\n",
+					MAX_SET);
+				goto done;
+			}
 			set[n_set++] = optarg;
-		else if (o == 's')
-			fprintf(stderr, "assay rejudge: more than %d --set\n", MAX_SET);
-		else if (o == 'o')
-			out = optarg;
-		else if (o == 'f')
-			how = VERDICT_FORCE;
-		if (o == '?' || (o == 's' && n_set > MAX_SET))
-			goto done;
-	}
+			break;
+		case 'o': out = optarg; break;
+		case 'f': how = VERDICT_FORCE; break;
+		default: cmd_refuse("rejudge", o, argv, options); goto done;
+		}
 	if (argc - optind != 1 || !out) {
-		fprintf(stderr, "assay rejudge: one FILE and -o OUT are wanted, as in: assay rejudge run.jsonl --set "
-				"margin=3%% -o "
-				"again.jsonl\n");
+		fprintf(stderr, "assay rejudge: one FILE and -o OUT are wanted\n"
+				"hint: assay rejudge run.jsonl --set margin=3%% -o again.jsonl\n");
 		goto done;
 	}
 	status = rejudge(argv[optind], out, how, set, n_set, command);
