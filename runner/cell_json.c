@@ -248,6 +248,14 @@ static json_t *put_mark(const struct mark *m)
 	return m->file ? put(mark_fields, m) : json_null();
 }
 
+static int desc_index(const struct assay_kernel *k, const struct assay_arm *desc)
+{
+	for (int i = 0; i < k->n_arms; i++)
+		if (&k->arms[i] == desc)
+			return i;
+	return -1;
+}
+
 json_t *cell_to_json(const struct cell *c)
 {
 	json_t *o = put(cell_fields, c);
@@ -260,6 +268,7 @@ json_t *cell_to_json(const struct cell *c)
 	for (int i = 0; i < c->n_arms; i++) {
 		json_t *arm = put(arm_fields, &c->arm[i]);
 		json_object_set_new(arm, "desc", json_string(c->arm[i].desc->name));
+		json_object_set_new(arm, "desc_index", json_integer(desc_index(c->kernel, c->arm[i].desc)));
 		json_object_set_new(arm, "env",
 				    put_list(env_fields, c->arm[i].env, c->arm[i].n_env, sizeof c->arm[i].env[0]));
 		json_array_append_new(arms, arm);
@@ -365,8 +374,10 @@ static bool get_arm(const json_t *j, const struct assay_kernel *k, struct arena 
 	const char *desc = json_string_value(json_object_get(j, "desc"));
 	if (!desc || !get(arm_fields, j, a, out, "arm", err))
 		return desc ? false : err_set(err, "a cell's arm: field 'desc' is missing");
+	/* A pair of builds has each name twice: the place tells them apart. */
+	json_int_t at = json_integer_value(json_object_get(j, "desc_index"));
 	for (int i = 0; i < k->n_arms; i++)
-		if (strcmp(k->arms[i].name, desc) == 0)
+		if (strcmp(k->arms[i].name, desc) == 0 && (!out->desc || i == at))
 			out->desc = &k->arms[i];
 	if (!out->desc)
 		return err_set(err, "kernel '%s' has no arm '%s' in this process", k->name, desc);

@@ -23,6 +23,7 @@ struct entry {
 	const struct assay_kernel *kernel;
 	struct assay_kernel *renamed; /* owned copy with the prefixed name; NULL: the kernel as it is */
 	char *name; /* owned, of `renamed` */
+	struct assay_arm *arms; /* owned, of a pair of builds */
 	const char *origin; /* borrowed from registry.plugin[].path, or NULL */
 };
 
@@ -76,6 +77,7 @@ void registry_destroy(struct registry *r)
 	for (int i = 0; i < r->n; i++) {
 		free(r->entry[i].renamed);
 		free(r->entry[i].name);
+		free(r->entry[i].arms);
 	}
 	free(r->entry);
 	for (int i = r->n_plugins; i-- > 0;) {
@@ -166,8 +168,92 @@ static char *explicit_path(const char *path)
 	return p;
 }
 
+/* ---- two builds of the same kernels -------------------------------------------------------------------------------- */
+
+/* Whether one cell can feed both. */
+static bool check_alike(const struct assay_kernel *a, const struct assay_kernel *b, const char *name, struct err *err)
+{
+	if (a->n_params != b->n_params || a->n_tensors != b->n_tensors)
+		return err_set(err, "the two builds of '%s' differ in the number of their parameters or tensors", name);
+	for (int i = 0; i < a->n_params; i++)
+		if (strcmp(a->params[i].name, b->params[i].name) != 0 || a->params[i].type != b->params[i].type)
+			return err_set(err, "the two builds of '%s' differ in parameter '%s'", name, a->params[i].name);
+	for (int i = 0; i < a->n_tensors; i++) {
+		const struct assay_tensor *x = &a->tensors[i], *y = &b->tensors[i];
+		if (strcmp(x->name, y->name) != 0 || x->role != y->role || x->dtype != y->dtype || x->record_bytes != y->record_bytes)
+			return err_set(err, "the two builds of '%s' differ in tensor '%s'", name, x->name);
+	}
+	return true;
+}
+
+/* NAME with the arms of both, those of the base first. */
+static void add_pair(struct registry *r, const struct assay_kernel *base, const struct assay_kernel *head, const char *name,
+		     const char *origin)
+{
+	struct entry e = {.origin = origin};
+	e.arms = must(calloc((size_t)(base->n_arms + head->n_arms), sizeof *e.arms));
+	memcpy(e.arms, base->arms, (size_t)base->n_arms * sizeof *e.arms);
+	memcpy(e.arms + base->n_arms, head->arms, (size_t)head->n_arms * sizeof *e.arms);
+	e.name = must(strdup(name));
+	e.renamed = must(malloc(sizeof *e.renamed));
+	*e.renamed = *base;
+	e.renamed->name = e.name;
+	e.renamed->arms = e.arms;
+	e.renamed->n_arms = base->n_arms + head->n_arms;
+	e.kernel = e.renamed;
+	for (int i = 0; i < r->n; i++)
+		if (strcmp(r->entry[i].kernel->name, name) == 0) {
+			r->entry[i] = e; /* a built-in one: nothing of it is owned */
+			return;
+		}
+	add(r, e);
+}
+
+static bool load_pair(struct registry *r, const char *paths, struct err *err)
+{
+	char *base = must(strdup(paths)), *head = strchr(base, ':');
+	bool ok = head && head > base && head[1];
+	if (!ok) {
+		err_set(err, "%s%s: two paths are wanted, %sBASE:HEAD", REGISTRY_PAIR, paths, REGISTRY_PAIR);
+		goto done;
+	}
+	*head++ = 0;
+	ok = registry_load_plugin(r, base, "base:", err) && registry_load_plugin(r, head, "head:", err);
+	int n = r->n, pairs = 0;
+	for (int i = 0; ok && i < n; i++) {
+		char other[300];
+		const struct assay_kernel *a = r->entry[i].kernel, *b;
+		if (strncmp(a->name, "base:", 5) != 0)
+			continue;
+		snprintf(other, sizeof other, "head:%s", a->name + 5);
+		if (!(b = registry_find(r, other)))
+			continue;
+		ok = check_alike(a, b, a->name + 5, err);
+		pairs++;
+	}
+	for (int i = 0; ok && i < n; i++) {
+		char other[300];
+		const struct assay_kernel *a = r->entry[i].kernel;
+		snprintf(other, sizeof other, "head:%s", a->name + 5 * (strncmp(a->name, "base:", 5) == 0));
+		const struct assay_kernel *b = NULL;
+		for (int k = 0; k < n && strncmp(a->name, "base:", 5) == 0; k++)
+			if (strcmp(r->entry[k].kernel->name, other) == 0)
+				b = r->entry[k].kernel;
+		if (b)
+			add_pair(r, a, b, a->name + 5, r->entry[i].origin);
+	}
+	if (ok && pairs == 0)
+		ok = err_set(err, "%s and %s have no kernel in common", base, head);
+	qsort(r->entry, (size_t)r->n, sizeof *r->entry, by_name);
+done:
+	free(base);
+	return ok;
+}
+
 bool registry_load_plugin(struct registry *r, const char *path, const char *prefix, struct err *err)
 {
+	if (!prefix && strncmp(path, REGISTRY_PAIR, strlen(REGISTRY_PAIR)) == 0)
+		return load_pair(r, path + strlen(REGISTRY_PAIR), err);
 	char *full = explicit_path(path);
 	int old_n = r->n;
 	/* Local, so that two builds of the same kernels keep their own symbols apart. */
@@ -265,14 +351,35 @@ static bool parse_arg(const char *s, int64_t *out)
 	return true;
 }
 
+/* "base/x" and "head/x" mean something where the name of the arm stands twice, as in a pair of builds only. */
+static const char *side_of(const struct assay_kernel *k, const char *name, bool *second)
+{
+	bool base = strncmp(name, "base/", 5) == 0, head = strncmp(name, "head/", 5) == 0;
+	*second = false;
+	size_t len = base || head ? strcspn(name + 5, "=") : 0;
+	int n = 0;
+	for (int i = 0; len && i < k->n_arms; i++)
+		n += strlen(k->arms[i].name) == len && strncmp(k->arms[i].name, name + 5, len) == 0;
+	if (n < 2)
+		return name;
+	*second = head;
+	return name + 5;
+}
+
 const struct assay_arm *registry_arm(const struct assay_kernel *k, const char *name, int64_t *arg, struct err *err)
 {
+	bool second;
+	name = side_of(k, name, &second);
 	const char *eq = strchr(name, '=');
 	size_t len = eq ? (size_t)(eq - name) : strlen(name);
 	for (int i = 0; i < k->n_arms; i++) {
 		const struct assay_arm *a = &k->arms[i];
 		if (strlen(a->name) != len || memcmp(a->name, name, len) != 0)
 			continue;
+		if (second) {
+			second = false;
+			continue;
+		}
 		if (!a->arg_name && eq) {
 			err_set(err, "arm '%s' of '%s' takes no argument; write '%s'", a->name, k->name, a->name);
 			return NULL;

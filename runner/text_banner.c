@@ -38,7 +38,7 @@ static void field(const struct text *t, const char *label, void (*fill)(const st
 	fill(t, f, of);
 	fclose(f);
 	if (n > 0) {
-		fprintf(t->o.out, "%-9s", label);
+		fprintf(t->o.out, "%-8s ", label);
 		text_wrap(t->o.out, 9, t->o.width, text);
 		fputc('\n', t->o.out);
 	}

@@ -60,6 +60,31 @@ static int run(const struct assay_call *call, void *state)
 	return 0;
 }
 
+#ifdef FAULTY
+/* A second build with two planted faults, for `assay ab` to find: an arm that does its work three times, and one with a flipped bit. */
+static int run_slow(const struct assay_call *call, void *state)
+{
+	int (*volatile again)(const struct assay_call *, void *) = run; /* called each time, whatever the compiler sees */
+	again(call, state);
+	again(call, state);
+	return again(call, state);
+}
+
+static int run_flipped(const struct assay_call *call, void *state)
+{
+	int rc = run(call, state);
+	((unsigned char *)call->tensor[1])[4] ^= 1;
+	return rc;
+}
+
+static const struct assay_arm_ops slow_ops = {.run = run_slow}, flipped_ops = {.run = run_flipped};
+#define TRIAL_OPS slow_ops
+#define WIDE_OPS flipped_ops
+#else
+#define TRIAL_OPS host_ops
+#define WIDE_OPS host_ops
+#endif
+
 static int reference(const struct assay_call *call, int t, const struct assay_rows *rows, double *ref, double *bound)
 {
 	const float *x = call->tensor[0];
@@ -99,10 +124,10 @@ static const struct assay_arm arms[] = {
 	{.name = "wide",
 	 .flags = ASSAY_ARM_SELECTABLE,
 	 .doc = "for long rows",
-	 .ops = {[ASSAY_HOST] = &host_ops},
+	 .ops = {[ASSAY_HOST] = &WIDE_OPS},
 	 .unsupported = wide_unsupported,
 	 .unsupported_on = wide_unsupported_on},
-	{.name = "trial", .doc = "not to be served", .ops = {[ASSAY_HOST] = &host_ops}},
+	{.name = "trial", .doc = "not to be served", .ops = {[ASSAY_HOST] = &TRIAL_OPS}},
 };
 
 const struct assay_kernel assay_kernel = {
