@@ -45,6 +45,11 @@ bool run_single(const struct run_job *job, const char *arm, int launches, json_t
 		enum exec_outcome got = exec_cell(x, &c, &(struct exec_sink){.beat = beat}, &facts, &why);
 		record_merge_facts(cell, facts);
 		json_decref(facts);
+		/* Other processes are what this one is there to do without. */
+		if ((c.checks.on >> CHECK_REPEAT & 1) && c.checks.repeat.processes > 1)
+			json_array_append_new(json_object_get(cell, "notes"),
+					      json_sprintf("repeat: %d processes are not tried with --no-fork",
+							   c.checks.repeat.processes));
 		if (got != EXEC_OK)
 			record_fail(cell, ST_ERROR, why.text);
 		free(beat);
