@@ -9,18 +9,16 @@
  * Some have a like on a device (faults.cu): there `late` works on a stream of its own and `crash` writes to an address that
  * nobody owns; `asserts` is a device's alone. */
 #include <math.h>
-#include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
-#include <unistd.h>
+#include <string.h>
 
 #include "../mla/host.h"
+#include "faults.h"
 #include "probe.h"
 
 enum { ROWS, D, PARAMS };
 enum { A, B, OUT, TENSORS };
+_Static_assert((int)TENSORS == PROBE_FAULTS_TENSORS, "faults.h");
 
 static const struct assay_param params[PARAMS] = {
 	[ROWS] = {"rows", ASSAY_INT, 1, 1e7, false, 64, 0, "rows of a, elements of out"},
@@ -115,6 +113,11 @@ static struct subject right(const struct assay_call *call)
 	const struct subject s = subject_of(call);
 	compute(call, s.out, 0, s.rows);
 	return s;
+}
+
+void probe_faults_right(const struct assay_call *call)
+{
+	right(call);
 }
 
 static void flip(float *x, uint32_t mask)
@@ -296,119 +299,6 @@ static int run_slow(const struct assay_call *call, void *state)
 	return 0;
 }
 
-/* The thread writes 20 ms after run() returned; the next launch, and the end, wait for it. */
-struct late {
-	pthread_t thread;
-	bool running;
-	struct assay_call call;
-	struct assay_point point;
-	void *tensor[TENSORS];
-};
-
-static void late_join(struct late *l)
-{
-	if (l->running)
-		pthread_join(l->thread, NULL);
-	l->running = false;
-}
-
-static void *late_main(void *arg)
-{
-	const struct late *l = arg;
-	nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
-	right(&l->call);
-	return NULL;
-}
-
-static int plan_late(const struct assay_call *call, void **state)
-{
-	*state = calloc(1, sizeof(struct late));
-	return *state != NULL ? 0 : -1;
-}
-
-static int run_late(const struct assay_call *call, void *state)
-{
-	struct late *l = state;
-	late_join(l);
-	l->call = *call;
-	l->point = *call->point;
-	memcpy(l->tensor, call->tensor, sizeof l->tensor);
-	l->call.point = &l->point;
-	l->call.tensor = l->tensor;
-	l->running = pthread_create(&l->thread, NULL, late_main, l) == 0;
-	return 0;
-}
-
-static void finish_late(void *state)
-{
-	if (state != NULL)
-		late_join(state);
-	free(state);
-}
-
-static int run_hang(const struct assay_call *call, void *state)
-{
-	static atomic_bool stop;
-	while (!atomic_load(&stop))
-		;
-	return 0;
-}
-
-static int run_crash(const struct assay_call *call, void *state)
-{
-	volatile int *volatile nowhere = NULL;
-	right(call);
-	*nowhere = 1;
-	return 0;
-}
-
-/* Each frame is handed to the next, so that no compiler makes a loop of it. */
-static __attribute__((noinline)) int deeper(int depth, const volatile char *above)
-{
-	volatile char frame[4096];
-	frame[0] = (char)(above[0] + depth);
-	return depth > 0 ? deeper(depth - 1, frame) + frame[0] : frame[0];
-}
-
-static int run_stack(const struct assay_call *call, void *state)
-{
-	right(call);
-	volatile int depth = 65536; /* 256 MiB of frames: beyond any usual limit, and not endless */
-	return deeper(depth, "") == -1 ? 1 : 0;
-}
-
-static int run_exits(const struct assay_call *call, void *state)
-{
-	right(call);
-	_exit(0);
-}
-
-static int run_fails(const struct assay_call *call, void *state)
-{
-	snprintf(call->error, ASSAY_ERROR_MAX, "probe.faults: this arm fails, as it says");
-	return -1;
-}
-
-static int run_fails_sometimes(const struct assay_call *call, void *state)
-{
-	static atomic_long launches;
-	if (atomic_fetch_add(&launches, 1) % 7 == 6) {
-		snprintf(call->error, ASSAY_ERROR_MAX, "probe.faults: every seventh launch of this arm fails");
-		return -1;
-	}
-	right(call);
-	return 0;
-}
-
-static int run_stdout_noise(const struct assay_call *call, void *state)
-{
-	right(call);
-	fputs("{\"kind\":\"cell\",\"status\":\"pass\"}\n",
-	      stdout); /* looks like a record, to mislead a careless pipe */
-	fflush(stdout);
-	return 0;
-}
-
 static const char *unsupported_always(const struct assay_point *p, int64_t arm_arg, enum assay_backend backend)
 {
 	return "this arm runs nowhere, so that a skip can be seen";
@@ -449,15 +339,21 @@ static int reference(const struct assay_call *call, int t, const struct assay_ro
 #define FAULT_BOTH(name_, doc_)                                                                                        \
 	{                                                                                                              \
 		.name = #name_, .flags = ASSAY_ARM_BITWISE | ASSAY_ARM_FAULT, .doc = doc_,                             \
-		.ops = { OPS(name_), PROBE_CUDA(probe_faults_cuda_##name_) }                                           \
+		.ops = { OPS(name_),                                                                                   \
+			 PROBE_CUDA(probe_faults_cuda_##name_) }                                                       \
+	}
+/* One of faults_end.c; on_device: its like there, or NULL. */
+#define FAULT_END(name_, on_device, doc_)                                                                              \
+	{                                                                                                              \
+		.name = #name_, .flags = ASSAY_ARM_BITWISE | ASSAY_ARM_FAULT, .doc = doc_,                             \
+		.ops = { &probe_faults_##name_,                                                                        \
+			 on_device }                                                                                   \
 	}
 /* Right within the reference's bound, and wrong otherwise. */
 #define ROUNDED(name_, doc_)                                                                                           \
 	{                                                                                                              \
 		.name = #name_, .flags = ASSAY_ARM_FAULT, .doc = doc_, .ops = { OPS(name_) }                           \
 	}
-
-static const struct assay_arm_ops host_late = {.plan = plan_late, .run = run_late, .finish = finish_late};
 
 static const struct assay_arm arms[] = {
 	{.name = "shipped",
@@ -493,18 +389,18 @@ static const struct assay_arm arms[] = {
 	{.name = "late",
 	 .flags = ASSAY_ARM_BITWISE | ASSAY_ARM_FAULT,
 	 .doc = "returns at once, writes 20 ms later from a thread",
-	 .ops = {&host_late, PROBE_CUDA(probe_faults_cuda_late)}},
+	 .ops = {&probe_faults_late, PROBE_CUDA(probe_faults_cuda_late)}},
 	{.name = "asserts",
 	 .flags = ASSAY_ARM_BITWISE | ASSAY_ARM_FAULT,
 	 .doc = "fails an assertion on the device",
 	 .ops = {NULL, PROBE_CUDA(probe_faults_cuda_asserts)}},
-	FAULT_BOTH(hang, "never returns"),
-	FAULT_BOTH(crash, "writes to address 0"),
-	FAULT(stack, "needs 256 MiB of stack"),
-	FAULT(exits, "ends its process with status 0"),
-	FAULT_BOTH(fails, "returns an error"),
-	FAULT(fails_sometimes, "returns an error in every seventh launch"),
-	FAULT(stdout_noise, "right, but prints something like a record on stdout"),
+	FAULT_END(hang, PROBE_CUDA(probe_faults_cuda_hang), "never returns"),
+	FAULT_END(crash, PROBE_CUDA(probe_faults_cuda_crash), "writes to address 0"),
+	FAULT_END(stack, NULL, "needs 256 MiB of stack"),
+	FAULT_END(exits, NULL, "ends its process with status 0"),
+	FAULT_END(fails, PROBE_CUDA(probe_faults_cuda_fails), "returns an error"),
+	FAULT_END(fails_sometimes, NULL, "returns an error in every seventh launch"),
+	FAULT_END(stdout_noise, NULL, "right, but prints something like a record on stdout"),
 	{.name = "unsupported",
 	 .flags = ASSAY_ARM_BITWISE | ASSAY_ARM_FAULT,
 	 .doc = "runs nowhere",
