@@ -1,0 +1,339 @@
+/* Statuses of records, waivers, and what a run makes of its cells. */
+#include "test_record.h"
+
+/* ---- statuses ------------------------------------------------------------------------------------------------------- */
+
+START_TEST(precedence)
+{
+	static const char *const rising[][2] = {{"run", "error"},
+						{"run", "timeout"},
+						{"data", "invalid"},
+						{"reference", "wrong"},
+						{"identity", "mismatch"}};
+	static const enum cell_status want[] = {ST_ERROR, ST_TIMEOUT, ST_INVALID_DATA, ST_WRONG, ST_MISMATCH};
+	json_t *cell = record_of("split=4", 64, 1, 1.10);
+	json_object_set_new(json_object_get(cell, "judge"), "confirm", json_string("none"));
+	ck_assert_int_eq(record_judge(cell, &plain, false), ST_REGRESSION);
+	for (int i = 4; i >= 0; i--) { /* each worse than what is there; the timing verdict stays beside it */
+		json_array_append_new(json_object_get(cell, "checks"),
+				      json_pack("{s:s, s:n, s:s, s:n}", "check", rising[i][0], "arm", "status",
+						rising[i][1], "text"));
+		expect(cell, &plain, want[i], "regression", "");
+	}
+	json_decref(cell);
+	cell = record_of("split=4", 64, 1, 1);
+	json_array_append_new(json_object_get(cell, "checks"), json_pack("{s:s, s:n, s:s, s:n}", "check", "identity",
+									 "arm", "status", "marvellous", "text"));
+	ck_assert_int_eq(record_judge(cell, &plain, false), ST_ERROR); /* an unknown word is no pass */
+	json_decref(cell);
+}
+END_TEST
+
+START_TEST(failures_survive_judging)
+{
+	struct cell c = cell_of("split=4");
+	json_t *cell = record_cell_begin(&c);
+	record_fail(cell, ST_TIMEOUT, "no sign of life for 10 s in arm split=4, phase identity");
+	ck_assert_str_eq(text(cell, "status"), "timeout");
+	ck_assert_int_eq(record_judge(cell, &plain, false), ST_TIMEOUT);
+	ck_assert(strstr(text(cell, "reason"), "no sign of life") != NULL);
+	json_decref(cell);
+	c.skip = "shard 2 of 4";
+	cell = record_cell_begin(&c);
+	ck_assert_str_eq(text(cell, "status"), "skip");
+	ck_assert_int_eq(record_judge(cell, &plain, false), ST_SKIP);
+	ck_assert_str_eq(text(cell, "reason"), "shard 2 of 4");
+	ck_assert(json_is_null(timing(cell)));
+	json_decref(cell);
+}
+END_TEST
+
+START_TEST(waivers)
+{
+	struct cell c = cell_of("split=4");
+	c.waiver = "W1";
+	c.waiver_expect = "mismatch";
+	c.waiver_reason = "known";
+	c.waiver_until = "2026-11-30";
+	json_t *cell = record_cell_begin(&c), *facts = facts_of(64, 1, 1, 1);
+	record_merge_facts(cell, facts);
+	json_decref(facts);
+	expect(cell, &plain, ST_XPASS, "pass", "");
+	json_array_append_new(json_object_get(cell, "checks"),
+			      json_pack("{s:s, s:s, s:s, s:s}", "check", "identity", "arm", "split=4", "status",
+					"mismatch", "text", "x"));
+	expect(cell, &plain, ST_XFAIL, "pass", ""); /* the last day counts */
+	struct record_env tomorrow = plain;
+	tomorrow.today = "2026-12-01";
+	expect(cell, &tomorrow, ST_MISMATCH, "pass", "");
+	ck_assert(strstr(text(cell, "reason"), "expired on 2026-11-30") != NULL);
+	json_object_set_new(json_object_get(cell, "waiver"), "expect", json_string("wrong"));
+	expect(cell, &plain, ST_MISMATCH, "pass", ""); /* another failure is not waived */
+	json_decref(cell);
+
+	c.waiver_expect = "regression";
+	c.waiver_until = NULL;
+	c.gate = false;
+	cell = record_cell_begin(&c);
+	facts = facts_of(64, 1, 1, 1);
+	record_merge_facts(cell, facts);
+	json_decref(facts);
+	expect(cell, &tomorrow, ST_PASS, "pass", ""); /* off the rig it says nothing of the waiver */
+	json_object_set_new(cell, "gating", json_true());
+	expect(cell, &tomorrow, ST_XPASS, "pass", "");
+	json_decref(cell);
+
+	/* Where nothing but shipped can run, a waiver of the others says nothing. */
+	c = cell_of(NULL);
+	c.waiver = "W1";
+	c.waiver_expect = "mismatch";
+	for (int i = 1; i < c.n_arms; i++)
+		c.arm[i].unsupported = "not on this backend";
+	cell = record_cell_begin(&c);
+	json_array_append_new(json_object_get(cell, "checks"), json_pack("{s:s, s:s, s:s, s:n}", "check", "identity",
+									 "arm", "shipped", "status", "pass", "text"));
+	ck_assert_int_eq(record_judge(cell, &plain, false), ST_PASS);
+	json_object_set_new(json_array_get(json_object_get(cell, "arms"), 1), "unsupported", json_null());
+	ck_assert_int_eq(record_judge(cell, &plain, false), ST_XPASS);
+	json_decref(cell);
+}
+END_TEST
+
+/* ---- a run ---------------------------------------------------------------------------------------------------------- */
+
+static void add_confirm(json_t *cell, double ratio)
+{
+	json_t *facts = json_pack("{s:i, s:i, s:[{s:s, s:o}, {s:s, s:o}]}", "process", 2, "order_seed", 9, "arms",
+				  "name", "shipped", "samples_ns", samples(32, 20000, 1), "name", "split=4",
+				  "samples_ns", samples(32, 20000, ratio));
+	record_set_confirm(cell, facts);
+	json_decref(facts);
+}
+
+START_TEST(confirmation)
+{
+	json_t *cells[3] = {record_of("split=4", 64, 1, 1.12), record_of("split=4", 64, 1, 1.12),
+			    record_of("split=4", 64, 1, 1.0)};
+	add_confirm(cells[0], 1.12);
+	add_confirm(cells[1], 1.0);
+	add_confirm(cells[2], 1.12); /* stored under another margin: no suspect here, so it confirms nothing */
+	struct record_env env = plain;
+	record_judge_run(cells, 3, &env);
+	ck_assert(!env.noisy);
+	ck_assert_str_eq(text(cells[0], "status"), "regression");
+	ck_assert(strstr(text(cells[0], "reason"), "second process agrees") != NULL);
+	ck_assert_str_eq(text(timing(cells[1]), "reason"), "not_confirmed");
+	ck_assert_str_eq(text(cells[2], "status"), "pass");
+	static const char *const keys[] = {"process", "n", "order_seed", "p", "estimate", "confirmed", "arms", NULL};
+	same_keys(json_object_get(cells[0], "confirm"), keys);
+	ck_assert(json_is_null(json_object_get(json_object_get(cells[2], "confirm"), "confirmed")));
+	char *before[3];
+	for (int i = 0; i < 3; i++)
+		before[i] = json_dumps(cells[i], JSON_COMPACT);
+	record_judge_run(cells, 3, &env);
+	for (int i = 0; i < 3; i++) {
+		char *after = json_dumps(cells[i], JSON_COMPACT);
+		ck_assert_str_eq(before[i], after);
+		free(after);
+		free(before[i]);
+	}
+	/* A slowdown just beyond the margin is within what processes differ by. */
+	add_confirm(cells[0], 1.0565);
+	env.tau = 0.02;
+	record_judge_run(cells, 3, &env);
+	ck_assert_str_eq(text(timing(cells[0]), "reason"), "not_confirmed");
+	for (int i = 0; i < 3; i++)
+		json_decref(cells[i]);
+}
+END_TEST
+
+START_TEST(noisy_runs)
+{
+	enum { N = 20 };
+	json_t *cells[N];
+	for (int i = 0; i < N; i++) {
+		struct cell c = cell_of("split=4");
+		cells[i] = record_cell_begin(&c);
+		json_t *facts = facts_of(64, 1, i == 0 ? 1.08 : i == 1 ? 1.2 : 1.0, i >= 15 ? 1.06 : 1.0);
+		record_merge_facts(cells[i], facts);
+		json_decref(facts);
+		json_object_set_new(json_object_get(cells[i], "judge"), "confirm", json_string("none"));
+	}
+	struct record_env env = plain;
+	record_judge_run(cells, N, &env);
+	ck_assert(env.noisy);
+	ck_assert_str_eq(text(timing(cells[0]), "reason"), "noisy");
+	ck_assert_str_eq(text(cells[0], "status"), "inconclusive");
+	ck_assert_str_eq(text(cells[1], "status"), "regression"); /* beyond margin + 5 % */
+	json_array_append_new(json_object_get(cells[2], "checks"),
+			      json_pack("{s:s, s:s, s:s, s:s}", "check", "identity", "arm", "split=4", "status",
+					"mismatch", "text", "x"));
+	record_judge_run(cells, N, &env);
+	ck_assert_str_eq(text(cells[2], "status"), "mismatch"); /* identity is never masked */
+	for (int i = 0; i < N; i++)
+		json_decref(cells[i]);
+}
+END_TEST
+
+START_TEST(exits)
+{
+	struct run_counts c = {0};
+	c.by_status[ST_PASS] = 48;
+	c.gated = 48;
+	ck_assert_int_eq(record_exit(&c, true, true), EXIT_PASS);
+	c.gated_undecided = 4; /* 8.3 % */
+	ck_assert_int_eq(record_exit(&c, false, false), EXIT_PASS);
+	ck_assert_int_eq(record_exit(&c, true, false), EXIT_INCOMPLETE);
+	c.gated_undecided = 5; /* 10.4 % */
+	ck_assert_int_eq(record_exit(&c, false, false), EXIT_INCOMPLETE);
+	static const enum cell_status fails[] = {ST_WRONG, ST_MISMATCH, ST_REGRESSION, ST_XPASS};
+	static const enum cell_status odd[] = {ST_ERROR, ST_TIMEOUT, ST_INVALID, ST_INVALID_DATA};
+	for (int i = 0; i < 4; i++) {
+		struct run_counts f = c, o = {0};
+		f.by_status[fails[i]] = 1;
+		f.by_status[odd[i]] = 1;
+		ck_assert_int_eq(record_exit(&f, false, false), EXIT_FAIL);
+		o.by_status[odd[i]] = 1;
+		ck_assert_int_eq(record_exit(&o, false, false), EXIT_INCOMPLETE);
+	}
+	struct run_counts s = {0};
+	s.by_status[ST_SKIP] = 3;
+	ck_assert_int_eq(record_exit(&s, false, false), EXIT_PASS);
+	ck_assert_int_eq(record_exit(&s, false, true), EXIT_NOTHING_RUN);
+	struct run_counts x = {0};
+	x.by_status[ST_XFAIL] = 2;
+	ck_assert_int_eq(record_exit(&x, true, true), EXIT_PASS);
+	x.bars_missed = 1;
+	ck_assert_int_eq(record_exit(&x, false, false), EXIT_FAIL);
+
+	struct run_counts n = {0};
+	json_t *cell = record_of("split=4", 64, 1, 1.04);
+	record_judge(cell, &plain, false);
+	record_count(cell, &n);
+	ck_assert(n.by_status[ST_PASS] == 1 && n.gated == 1 && n.warned == 1 && n.gated_undecided == 0 &&
+		  n.biased == 0);
+	json_decref(cell);
+}
+END_TEST
+
+/* ---- ratio checks --------------------------------------------------------------------------------------------------- */
+
+static json_t *ratio_record(const char *geometry, const char *data, double weight, double ratio, double tolerance,
+			    double bar)
+{
+	struct cell c = cell_of(NULL);
+	char id[128];
+	snprintf(id, sizeof id, "s/acc/mmq/%s/%s/m=512", geometry, data);
+	c.id = id;
+	c.geometry = geometry;
+	c.data = data;
+	c.weight = weight;
+	c.checks.on = 1u << CHECK_RATIO;
+	c.checks.ratio = (struct check_ratio){.of = "split=4",
+					      .over = "shipped",
+					      .geomean = true,
+					      .weighted = true,
+					      .agree_over_data = true,
+					      .agree_tolerance = tolerance,
+					      .equal_issue_interval = -1,
+					      .has_bar = true,
+					      .bar_at_least = bar};
+	json_t *cell = record_cell_begin(&c), *facts = facts_of(20, 1, ratio, 1);
+	record_merge_facts(cell, facts);
+	json_decref(facts);
+	record_judge(cell, &plain, false);
+	return cell;
+}
+
+START_TEST(ratio_checks)
+{
+	json_t *cells[4] = {ratio_record("q", "wide", 1, 1.20, 0.02, 1.10),
+			    ratio_record("k", "wide", 2, 1.15, 0.02, 1.10),
+			    ratio_record("q", "mid", 1, 1.20, 0.02, 1.10),
+			    ratio_record("k", "mid", NAN, 1.16, 0.02, 1.10)};
+	ck_assert_str_eq(text(timing(cells[0]), "verdict"), "pass");
+	const json_t *x = json_object_get(timing(cells[0]), "of_over");
+	ck_assert(fabs(json_number_value(json_object_get(x, "ratio")) - 1.20) < 0.02);
+	json_t *all = record_aggregates(cells, 4);
+	ck_assert_uint_eq(json_array_size(all), 2);
+	const json_t *wide = json_array_get(all, 0), *mid = json_array_get(all, 1);
+	double r0 = json_number_value(json_object_get(x, "ratio"));
+	double r1 = json_number_value(json_object_get(json_object_get(timing(cells[1]), "of_over"), "ratio"));
+	const json_t *g = json_object_get(wide, "geomean");
+	ck_assert(fabs(json_number_value(json_object_get(g, "ratio")) - sqrt(r0 * r1)) < 1e-12);
+	ck_assert(json_number_value(json_object_get(g, "lo")) < json_number_value(json_object_get(g, "ratio")));
+	ck_assert_str_eq(text(wide, "verdict"), "met");
+	ck_assert(json_is_true(json_object_get(json_object_get(wide, "agree"), "holds")));
+	ck_assert_int_eq(json_integer_value(json_object_get(json_object_get(mid, "weighted"), "of")), 1);
+	struct run_counts c = {0};
+	record_count_aggregate(wide, &c);
+	ck_assert(c.bars_missed == 0 && c.aggregates_invalid == 0);
+	json_decref(all);
+	json_decref(cells[2]);
+	json_decref(cells[3]);
+
+	/* The other distribution says something else: neither number is believed. */
+	cells[2] = ratio_record("q", "mid", 1, 1.60, 0.02, 1.10);
+	cells[3] = ratio_record("k", "mid", 2, 1.60, 0.02, 1.10);
+	all = record_aggregates(cells, 4);
+	ck_assert_str_eq(text(json_array_get(all, 0), "verdict"), "invalid");
+	ck_assert(strncmp(text(json_array_get(all, 0), "reason"), "disagree", 8) == 0);
+	json_decref(all);
+
+	/* A confounded cell: invalid, with the number still shown. */
+	json_array_append_new(json_object_get(cells[0], "checks"),
+			      json_pack("{s:s, s:s, s:s, s:s}", "check", "census", "arm", "split=4", "status",
+					"invalid", "text", "HMMA 0 -> 512"));
+	record_judge(cells[0], &plain, false);
+	ck_assert_str_eq(text(cells[0], "status"), "invalid");
+	ck_assert_str_eq(text(timing(cells[0]), "reason"), "confounded");
+	all = record_aggregates(cells, 2);
+	ck_assert_str_eq(text(json_array_get(all, 0), "reason"), "confounded: HMMA 0 -> 512");
+	ck_assert_int_eq(json_integer_value(json_object_get(json_object_get(json_array_get(all, 0), "geomean"), "n")),
+			 2);
+	record_count_aggregate(json_array_get(all, 0), &c);
+	ck_assert(c.aggregates_invalid == 1);
+	json_decref(all);
+
+	/* The lower end decides: 1.15 with a bar of 1.149 is not met. */
+	json_t *close[1] = {ratio_record("k", "wide", 2, 1.15, 0.02, 1.149)};
+	all = record_aggregates(close, 1);
+	ck_assert_str_eq(text(json_array_get(all, 0), "verdict"), "missed");
+	record_count_aggregate(json_array_get(all, 0), &c);
+	ck_assert(c.bars_missed == 1);
+	json_decref(all);
+	/* A cell in error is left out, and n of m says so. */
+	record_fail(cells[1], ST_ERROR, "crashed");
+	record_judge(cells[1], &plain, false);
+	all = record_aggregates(&cells[1], 1);
+	ck_assert_str_eq(text(json_array_get(all, 0), "verdict"), "invalid");
+	ck_assert(json_is_null(json_object_get(json_object_get(json_array_get(all, 0), "geomean"), "ratio")));
+	json_decref(all);
+	json_decref(close[0]);
+	for (int i = 0; i < 4; i++)
+		json_decref(cells[i]);
+	all = record_aggregates(NULL, 0);
+	ck_assert_uint_eq(json_array_size(all), 0);
+	json_decref(all);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("record_run");
+	TCase *t = tcase_create("record");
+	tcase_set_timeout(t, 60);
+	tcase_add_test(t, precedence);
+	tcase_add_test(t, failures_survive_judging);
+	tcase_add_test(t, waivers);
+	tcase_add_test(t, confirmation);
+	tcase_add_test(t, noisy_runs);
+	tcase_add_test(t, exits);
+	tcase_add_test(t, ratio_checks);
+	suite_add_tcase(s, t);
+	SRunner *r = srunner_create(s);
+	srunner_run_all(r, CK_NORMAL);
+	int failed = srunner_ntests_failed(r);
+	srunner_free(r);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
