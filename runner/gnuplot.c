@@ -200,6 +200,8 @@ static const struct {
 	/* Black is the page's own ink. */
 	{"'black'", "'currentColor'"},
 	{"\"black\"", "\"currentColor\""},
+	{"rgb(  0,   0,   0)", "currentColor"},
+	{"rgb(0,0,0)", "currentColor"},
 	/* Colours 1, 1, n stand for the page's palette. */
 	{"rgb(  1,   1,   1)", "var(--p1)"},
 	{"rgb(  1,   1,   2)", "var(--p2)"},
@@ -236,11 +238,11 @@ static char *swap_all(char *s, const char *from, const char *to)
 	return b.p;
 }
 
-/* Cuts from the first `from` to the end of `to` after it. */
+/* Cuts whatever stands from a `from` to the end of the `to` after it. */
 static void cut(char *s, const char *from, const char *to)
 {
-	char *a = strstr(s, from), *b = a ? strstr(a, to) : NULL;
-	if (b)
+	char *a, *b;
+	for (; (a = strstr(s, from)) && (b = strstr(a, to)); s = a)
 		memmove(a, b + strlen(to), strlen(b + strlen(to)) + 1);
 }
 

@@ -63,7 +63,7 @@ static void arms(FILE *f, const json_t *cell, const struct row *row)
 				       100 * text_number(s, "peak_fraction"), text_number(art, "registers"),
 				       text_number(art, "spills_bytes")};
 		for (size_t k = 0; k < 5; k++) {
-			snprintf(buf, sizeof buf, "%.3g", rate[k]);
+			snprintf(buf, sizeof buf, rate[k] >= 1000 ? "%.0f" : "%.3g", rate[k]);
 			fprintf(f, "<td class=\"num\">%s</td>", isfinite(rate[k]) ? buf : "-");
 		}
 		fputs("<td><code title=\"", f);

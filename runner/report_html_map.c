@@ -15,7 +15,7 @@ struct dim {
 };
 
 struct map {
-	const char *case_id, *kernel;
+	const char *suite, *case_id, *kernel;
 	struct dim dim[MAX_DIMS];
 	int n_dims;
 	int x, y; /* dims of the columns and the rows; y -1: one row */
@@ -35,7 +35,8 @@ static const char *value_of(struct arena *a, const json_t *cell, const struct di
 
 static bool of_map(const struct map *m, const json_t *cell)
 {
-	return strcmp(text_get(cell, "case"), m->case_id) == 0 && strcmp(text_get(cell, "kernel"), m->kernel) == 0;
+	return strcmp(text_get(cell, "case"), m->case_id) == 0 && strcmp(text_get(cell, "kernel"), m->kernel) == 0 &&
+	       strcmp(text_get(cell, "suite"), m->suite) == 0;
 }
 
 static void add_value(struct dim *d, const char *v)
@@ -54,7 +55,11 @@ static void add_value(struct dim *d, const char *v)
 
 static void map_begin(const struct report *r, struct map *m, const json_t *first)
 {
-	*m = (struct map){.case_id = text_get(first, "case"), .kernel = text_get(first, "kernel"), .x = -1, .y = -1};
+	*m = (struct map){.suite = text_get(first, "suite"),
+			  .case_id = text_get(first, "case"),
+			  .kernel = text_get(first, "kernel"),
+			  .x = -1,
+			  .y = -1};
 	const char *axis;
 	json_t *ignored;
 	json_object_foreach(json_object_get(first, "point"), axis, ignored)
@@ -125,14 +130,15 @@ static void map_cell(FILE *f, const struct report *r, size_t line, size_t file)
 	fputs("</button></td>", f);
 }
 
-/* The line with these values, or the first with them in all but the map's own two dims; r->n_lines where there is none. */
-static size_t line_at(const struct report *r, const struct map *m, const char *const want[MAX_DIMS], bool anywhere)
+enum { ALL_FILES = -1 };
+
+/* The line with these values that the file has, r->n_lines where there is none. A value NULL fits any. */
+static size_t line_at(const struct report *r, const struct map *m, const char *const want[MAX_DIMS], int file)
 {
 	for (size_t i = 0; i < m->n_lines; i++) {
-		bool fits = true;
+		bool fits = file == ALL_FILES || r->line[m->line[i]].cell[file].json;
 		for (int d = 0; d < m->n_dims && fits; d++)
-			fits = (anywhere && (d == m->x || d == m->y)) ||
-			       strcmp(m->value[i * (size_t)m->n_dims + (size_t)d], want[d]) == 0;
+			fits = !want[d] || strcmp(m->value[i * (size_t)m->n_dims + (size_t)d], want[d]) == 0;
 		if (fits)
 			return m->line[i];
 	}
@@ -142,6 +148,7 @@ static size_t line_at(const struct report *r, const struct map *m, const char *c
 static void one_table(FILE *f, const struct report *r, const struct map *m, const char *want[MAX_DIMS], size_t file)
 {
 	const struct dim *x = &m->dim[m->x], *y = m->y >= 0 ? &m->dim[m->y] : NULL;
+	bool shown[MAX_VALUES];
 	fputs("<div class=\"scroll\"><table class=\"map\">", f);
 	if (r->n_files > 1) {
 		fputs("<caption>", f);
@@ -156,24 +163,35 @@ static void one_table(FILE *f, const struct report *r, const struct map *m, cons
 	markup_xml(f, x->name);
 	fputs("</th>", f);
 	for (int i = 0; i < x->n; i++) {
+		want[m->x] = x->value[i];
+		/* The same columns for every file, so that the tables can be compared. */
+		shown[i] = line_at(r, m, want, ALL_FILES) < r->n_lines;
+		if (!shown[i])
+			continue;
 		fputs("<th scope=\"col\">", f);
 		markup_xml(f, x->value[i]);
 		fputs("</th>", f);
 	}
+	want[m->x] = NULL;
 	fputs("</tr></thead><tbody>", f);
 	for (int k = 0; k < (y ? y->n : 1); k++) {
-		fputs("<tr><th scope=\"row\">", f);
-		if (y) {
+		if (y)
 			want[m->y] = y->value[k];
-			markup_xml(f, y->value[k]);
-		}
+		if (line_at(r, m, want, ALL_FILES) == r->n_lines)
+			continue;
+		fputs("<tr><th scope=\"row\">", f);
+		markup_xml(f, y ? y->value[k] : NULL);
 		fputs("</th>", f);
 		for (int i = 0; i < x->n; i++) {
 			want[m->x] = x->value[i];
-			map_cell(f, r, line_at(r, m, want, false), file);
+			if (shown[i])
+				map_cell(f, r, line_at(r, m, want, ALL_FILES), file);
 		}
+		want[m->x] = NULL;
 		fputs("</tr>", f);
 	}
+	if (y)
+		want[m->y] = NULL;
 	fputs("</tbody></table></div>", f);
 }
 
@@ -189,9 +207,10 @@ static void tables(FILE *f, const struct report *r, const struct map *m, const c
 			want[d] = m->dim[d].value[i];
 			tables(f, r, m, want, d + 1);
 		}
+		want[d] = NULL;
 		return;
 	}
-	if (line_at(r, m, want, true) == r->n_lines)
+	if (line_at(r, m, want, ALL_FILES) == r->n_lines)
 		return;
 	fputs("<div class=\"maps\"><h4>", f);
 	const char *comma = "";
@@ -203,7 +222,8 @@ static void tables(FILE *f, const struct report *r, const struct map *m, const c
 		}
 	fputs("</h4><div class=\"side\">", f);
 	for (size_t k = 0; k < r->n_files; k++)
-		one_table(f, r, m, want, k);
+		if (line_at(r, m, want, (int)k) < r->n_lines)
+			one_table(f, r, m, want, k);
 	fputs("</div></div>\n", f);
 }
 
@@ -212,13 +232,14 @@ void html_maps(FILE *f, const struct report *r)
 	fputs("<section id=\"maps\"><h2>Ratio to shipped</h2>\n<p class=\"tools\"><label>arm <select id=\"map-arm\">"
 	      "<option value=\"\">served</option><option value=\"*\">fastest</option></select></label>"
 	      "<span class=\"scale\"><i></i> faster <i class=\"mid\"></i> 1.000 <i class=\"slow\"></i> slower</span> "
-	      "<small>! failed, ? undecided, w waived; a cell opens with all its samples</small></p>\n",
+	      "<small>! failed, ? undecided, w waived; a cell opens with all its samples</small></p>\n"
+	      "<div class=\"kernels\">\n",
 	      f);
 	json_t *seen = json_object(); /* "case kernel" */
 	for (size_t i = 0; i < r->n_lines; i++) {
 		struct map m;
-		const char *key = arena_printf(r->arena, "%s %s", text_get(r->line[i].any, "case"),
-					       text_get(r->line[i].any, "kernel"));
+		const char *key = arena_printf(r->arena, "%s %s %s", text_get(r->line[i].any, "suite"),
+					       text_get(r->line[i].any, "case"), text_get(r->line[i].any, "kernel"));
 		if (json_object_get(seen, key))
 			continue;
 		json_object_set_new(seen, key, json_true());
@@ -233,5 +254,5 @@ void html_maps(FILE *f, const struct report *r)
 		fputs("</div>\n", f);
 	}
 	json_decref(seen);
-	fputs("</section>\n", f);
+	fputs("</div></section>\n", f);
 }

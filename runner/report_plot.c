@@ -22,7 +22,8 @@ struct report_plots {
 
 static void frame(FILE *s)
 {
-	fputs("set encoding utf8\nset border 1 lw 0.7 lc " GRID "\nset tics nomirror scale 0.4\nset key off\n"
+	fputs("set encoding utf8\nset border 1 lw 0.7 lc " GRID "\nset tics nomirror scale 0.4 textcolor " INK
+	      "\nset key off\n"
 	      "set grid xtics lt 1 lw 0.5 lc " GRID "\nset tmargin 0.6\nset rmargin 2\nset bmargin 3.2\n",
 	      s);
 }
