@@ -407,7 +407,9 @@ const struct assay_arm *registry_arm(const struct assay_kernel *k, const char *n
 	char names[320] = "";
 	for (int i = 0; i < k->n_arms && strlen(names) + 64 < sizeof names; i++) {
 		size_t used = strlen(names);
-		snprintf(names + used, sizeof names - used, "%s%s%s", i ? ", " : "", k->arms[i].name,
+		if (k->arms[i].flags & ASSAY_ARM_FAULT)
+			continue; /* nobody means a must-fail subject by a slip */
+		snprintf(names + used, sizeof names - used, "%s%s%s", used ? ", " : "", k->arms[i].name,
 			 k->arms[i].arg_name ? "=N" : "");
 	}
 	err_set(err, "kernel '%s' has no arm '%s'; it has %s", k->name, name, names);
