@@ -74,139 +74,130 @@ static double now_ns(void)
 /* The operands come from memory that the compiler must take for changed in each pass. */
 #define FORGET() __asm__ volatile("" ::: "memory")
 
-struct fma_operands {
-	vec a[DEPTH], b[CHAINS];
+struct operands {
+	_Alignas(64) int32_t a[DEPTH][VEC]; /* bits of a float, or a pair of s16: all lanes alike */
+	/* One b for all chains would let a compiler multiply once. */
+	_Alignas(64) int32_t b[CHAINS][VEC];
 };
 
-VEC_INLINE void rate_fma_body(const struct fma_operands *o, int64_t iters, vec *acc)
-{
-	vec sum[CHAINS];
-	for (int c = 0; c < CHAINS; c++)
-		sum[c] = vec_all(0);
-	for (int64_t i = 0; i < iters; i++) {
-		FORGET();
-		for (int k = 0; k < DEPTH; k++) {
-			const vec x = o->a[k];
-			VEC_UNROLL
-			for (int c = 0; c < CHAINS; c++)
-				sum[c] = vec_fma(x, o->b[c], sum[c]);
-		}
+/* The vectors are the machine's own: wider ones would go through the stack. */
+#define RATE_LOOP(NAME, TARGET, V, STEP, STEPS)                                                                        \
+	TARGET static void NAME(const struct operands *o, int64_t iters, int32_t acc[CHAINS][VEC])                     \
+	{                                                                                                              \
+		enum { ALL = CHAINS * VEC * 4 / (int)sizeof(V) };                                                      \
+		V sum[ALL];                                                                                            \
+		memset(sum, 0, sizeof sum);                                                                            \
+		for (int64_t i = 0; i < iters; i++) {                                                                  \
+			FORGET();                                                                                      \
+			for (int k = 0; k < (STEPS); k++) {                                                            \
+				V x, y;                                                                                \
+				memcpy(&x, o->a[k], sizeof x);                                                         \
+				VEC_UNROLL                                                                             \
+				for (int c = 0; c < ALL; c++) {                                                        \
+					memcpy(&y, (const char *)o->b + (size_t)c * sizeof y, sizeof y);               \
+					sum[c] = STEP(sum[c], x, y);                                                   \
+				}                                                                                      \
+			}                                                                                              \
+		}                                                                                                      \
+		memcpy(acc, sum, sizeof sum);                                                                          \
 	}
-	for (int c = 0; c < CHAINS; c++)
-		acc[c] = sum[c];
-}
 
-VEC_CLONES(rate_fma, (const struct fma_operands *o, int64_t iters, vec *acc), (o, iters, acc))
+typedef float float4 __attribute__((vector_size(16)));
+typedef int32_t int4 __attribute__((vector_size(16)));
+typedef uint32_t uint4 __attribute__((vector_size(16)));
 
-/* Pairs of s16, as an arm keeps s8 on the host. */
-struct dot_operands {
-	veci a[DEPTH / 2], b[CHAINS]; /* one b for all chains would let a compiler multiply once */
-};
-
-VEC_INLINE veci pairs_any(veci acc, veci a, veci b)
+/* Two products a lane, of the low and of the high halves. */
+VEC_INLINE int4 pairs_any(int4 acc, int4 a, int4 b)
 {
-	const veci a0 = (veci)((vecu)a << 16) >> 16, b0 = (veci)((vecu)b << 16) >> 16;
+	const int4 a0 = (int4)((uint4)a << 16) >> 16, b0 = (int4)((uint4)b << 16) >> 16;
 	return acc + a0 * b0 + (a >> 16) * (b >> 16);
 }
 
-#define RATE_DOT(NAME, TARGET, PAIRS)                                                                                  \
-	TARGET static void NAME(const struct dot_operands *o, int64_t iters, veci *acc)                                \
-	{                                                                                                              \
-		veci sum[CHAINS] = {{0}};                                                                              \
-		for (int64_t i = 0; i < iters; i++) {                                                                  \
-			FORGET();                                                                                      \
-			for (int k = 0; k < DEPTH / 2; k++) {                                                          \
-				const veci x = o->a[k];                                                                \
-				VEC_UNROLL                                                                             \
-				for (int c = 0; c < CHAINS; c++)                                                       \
-					sum[c] = PAIRS(sum[c], x, o->b[c]);                                            \
-			}                                                                                              \
-		}                                                                                                      \
-		for (int c = 0; c < CHAINS; c++)                                                                       \
-			acc[c] = sum[c];                                                                               \
-	}
+VEC_INLINE float4 fma_any(float4 acc, float4 a, float4 b)
+{
+	for (int l = 0; l < 4; l++)
+		acc[l] = __builtin_fmaf(a[l], b[l], acc[l]);
+	return acc;
+}
+
+RATE_LOOP(rate_dot_base, , int4, pairs_any, DEPTH / 2)
+RATE_LOOP(rate_fma_base, , float4, fma_any, DEPTH)
 
 #if defined(__x86_64__) && !defined(VEC_PLAIN)
-#define PAIRS_512(acc, a, b) ((acc) + (veci)_mm512_madd_epi16((__m512i)(a), (__m512i)(b)))
-RATE_DOT(rate_dot_avx512, __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx2"))), PAIRS_512)
+#define AVX512 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx2,fma")))
+#define AVX2 __attribute__((target("avx2,fma")))
+#define DOT_512(acc, a, b) _mm512_add_epi32(acc, _mm512_madd_epi16(a, b))
+#define DOT_256(acc, a, b) _mm256_add_epi32(acc, _mm256_madd_epi16(a, b))
+#define FMA_512(acc, a, b) _mm512_fmadd_ps(a, b, acc)
+#define FMA_256(acc, a, b) _mm256_fmadd_ps(a, b, acc)
+RATE_LOOP(rate_dot_avx512, AVX512, __m512i, DOT_512, DEPTH / 2)
+RATE_LOOP(rate_dot_avx2, AVX2, __m256i, DOT_256, DEPTH / 2)
+RATE_LOOP(rate_fma_avx512, AVX512, __m512, FMA_512, DEPTH)
+RATE_LOOP(rate_fma_avx2, AVX2, __m256, FMA_256, DEPTH)
 
-/* The halves of a vector one after the other. */
-__attribute__((target("avx2"))) VEC_INLINE veci pairs_256(veci acc, veci a, veci b)
-{
-	__m256i x[2], y[2], z[2];
-	memcpy(x, &a, sizeof x);
-	memcpy(y, &b, sizeof y);
-	z[0] = _mm256_madd_epi16(x[0], y[0]);
-	z[1] = _mm256_madd_epi16(x[1], y[1]);
-	veci sum;
-	memcpy(&sum, z, sizeof sum);
-	return acc + sum;
-}
-RATE_DOT(rate_dot_avx2, __attribute__((target("avx2"))), pairs_256)
-RATE_DOT(rate_dot_base, , pairs_any)
-
-static void rate_dot(const struct dot_operands *o, int64_t iters, veci *acc)
+static int width(void)
 {
 	if (__builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw") &&
 	    __builtin_cpu_supports("avx512dq"))
-		rate_dot_avx512(o, iters, acc);
-	else if (__builtin_cpu_supports("avx2"))
-		rate_dot_avx2(o, iters, acc);
-	else
-		rate_dot_base(o, iters, acc);
+		return 2;
+	return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 }
+#define RATE_PICK(NAME)                                                                                                \
+	static void NAME(const struct operands *o, int64_t iters, int32_t acc[CHAINS][VEC])                            \
+	{                                                                                                              \
+		const int w = width();                                                                                 \
+		(w == 2 ? NAME##_avx512 : w == 1 ? NAME##_avx2 : NAME##_base)(o, iters, acc);                          \
+	}
 #else
-RATE_DOT(rate_dot, , pairs_any)
+#define RATE_PICK(NAME)                                                                                                \
+	static void NAME(const struct operands *o, int64_t iters, int32_t acc[CHAINS][VEC])                            \
+	{                                                                                                              \
+		NAME##_base(o, iters, acc);                                                                            \
+	}
 #endif
 
-static void leave(const struct assay_call *call, double elapsed_ns, bool all_equal, float value)
+RATE_PICK(rate_dot)
+RATE_PICK(rate_fma)
+
+/* One pass after another over operands whose lanes hold `one`. */
+static int run(const struct assay_call *call, const char *symbol, int32_t one, bool is_float,
+	       void (*loop)(const struct operands *, int64_t, int32_t[CHAINS][VEC]))
 {
-	const struct rate_result r = {elapsed_ns, (double)call->point->v[RATE_ITERS].i * CHAINS};
-	float *out = call->tensor[RATE_OUT];
+	struct operands o;
+	int32_t acc[CHAINS][VEC];
+	float *out = call->tensor[RATE_OUT], value;
+	const int64_t iters = call->point->v[RATE_ITERS].i;
+	bool same = true;
+	host_note(call, symbol, (void (*)(void))loop);
+	for (int l = 0; l < VEC; l++) {
+		for (int k = 0; k < DEPTH; k++)
+			o.a[k][l] = one;
+		for (int c = 0; c < CHAINS; c++)
+			o.b[c][l] = one;
+	}
+	const double from = now_ns();
+	loop(&o, iters, acc);
+	const struct rate_result r = {now_ns() - from, (double)iters * CHAINS};
+	for (int c = 0; c < CHAINS; c++)
+		for (int l = 0; l < VEC; l++)
+			same &= acc[c][l] == acc[0][0];
+	memcpy(&value, &acc[0][0], sizeof value);
+	if (!is_float)
+		value = (float)acc[0][0];
 	memcpy(call->workspace, &r, sizeof r);
 	for (int l = 0; l < RATE_LANES; l++)
-		out[l] = all_equal ? value : __builtin_nanf("");
+		out[l] = same ? value : __builtin_nanf("");
+	return 0;
 }
 
 static int run_dot(const struct assay_call *call, void *state)
 {
-	struct dot_operands o;
-	veci acc[CHAINS];
-	bool same = true;
-	host_note(call, "rate_dot", (void (*)(void))rate_dot);
-	const veci ones = (veci){0} + 0x00010001;
-	for (int k = 0; k < DEPTH / 2; k++)
-		o.a[k] = ones;
-	for (int c = 0; c < CHAINS; c++)
-		o.b[c] = ones;
-	const double from = now_ns();
-	rate_dot(&o, call->point->v[RATE_ITERS].i, acc);
-	const double took = now_ns() - from;
-	for (int c = 0; c < CHAINS; c++)
-		for (int l = 0; l < VEC; l++)
-			same &= acc[c][l] == acc[0][0];
-	leave(call, took, same, (float)acc[0][0]);
-	return 0;
+	return run(call, "rate_dot", 0x00010001, false, rate_dot);
 }
 
 static int run_fma(const struct assay_call *call, void *state)
 {
-	struct fma_operands o;
-	vec acc[CHAINS];
-	bool same = true;
-	host_note(call, "rate_fma", (void (*)(void))rate_fma);
-	for (int k = 0; k < DEPTH; k++)
-		o.a[k] = vec_all(1);
-	for (int c = 0; c < CHAINS; c++)
-		o.b[c] = vec_all(1);
-	const double from = now_ns();
-	rate_fma(&o, call->point->v[RATE_ITERS].i, acc);
-	const double took = now_ns() - from;
-	for (int c = 0; c < CHAINS; c++)
-		for (int l = 0; l < VEC; l++)
-			same &= acc[c][l] == acc[0][0];
-	leave(call, took, same, acc[0][0]);
-	return 0;
+	return run(call, "rate_fma", 0x3F800000, true, rate_fma);
 }
 
 /* ---- the descriptor ------------------------------------------------------------------------------------------------ */

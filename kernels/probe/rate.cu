@@ -110,7 +110,7 @@ __device__ __forceinline__ uint64_t descriptor(const void *p)
 /* Batches that are waited for, in which each adds to the accumulators of the one before, as in a kernel that walks k. The other warpgroup
  * covers the wait. */
 template <form F, typename T>
-__device__ __forceinline__ void issue(T (&acc)[1][64], const uint32_t *operands, int iters)
+__device__ __forceinline__ void issue(T (&acc)[1][64], const uint32_t *operands, int iters, uint32_t zero)
 {
 	const uint64_t a = descriptor(operands);
 	for (int i = 0; i < iters; i += RATE_BATCH) {
@@ -127,24 +127,32 @@ __device__ __forceinline__ void issue(T (&acc)[1][64], const uint32_t *operands,
 	}
 }
 
+/* One a for all chains of a pass, as a kernel holds one fragment against several. Where the instruction is emulated the assembler sees what it
+ * is made of, and would multiply once for equal operands, or once before the loop: so each chain has a b of its own, and a may change from
+ * pass to pass (zero is 0, which it cannot know). */
 template <form F, typename T>
-__device__ __forceinline__ void issue(T (&acc)[MMA_CHAINS][4], const uint32_t *operands, int iters)
+__device__ __forceinline__ void issue(T (&acc)[MMA_CHAINS][4], const uint32_t *operands, int iters, uint32_t zero)
 {
-	uint32_t a[4], b[2];
+	uint32_t a[4], b[MMA_CHAINS][2];
 	for (int k = 0; k < 4; k++)
-		a[k] = operands[threadIdx.x * 4 % (OPERAND_BYTES / 4) + k];
-	for (int k = 0; k < 2; k++)
-		b[k] = operands[threadIdx.x * 2 + k];
+		a[k] = operands[(threadIdx.x * 4 + k) % (OPERAND_BYTES / 4)];
+	for (int c = 0; c < MMA_CHAINS; c++)
+		for (int k = 0; k < 2; k++)
+			b[c][k] = operands[(threadIdx.x * 2 + c * 64 + k) % (OPERAND_BYTES / 4)];
 	for (int c = 0; c < MMA_CHAINS; c++)
 		for (int r = 0; r < 4; r++)
 			acc[c][r] = 0;
-	for (int i = 0; i < iters; i++)
+	for (int i = 0; i < iters; i++) {
+		for (int k = 0; k < 4; k++)
+			a[k] ^= zero;
 #pragma unroll
 		for (int c = 0; c < MMA_CHAINS; c++)
-			mma<F>(acc[c], a, b);
+			mma<F>(acc[c], a, b[c]);
+	}
 }
 
-template <form F> __global__ void __launch_bounds__(THREADS, 1) probe_rate(float *out, rate_result *result, int iters)
+template <form F>
+__global__ void __launch_bounds__(THREADS, 1) probe_rate(float *out, rate_result *result, int iters, uint32_t zero)
 {
 	__shared__ __align__(1024) uint32_t operands[OPERAND_BYTES / 4];
 	typename is<F>::type acc[is<F>::chains][is<F>::regs];
@@ -157,10 +165,10 @@ template <form F> __global__ void __launch_bounds__(THREADS, 1) probe_rate(float
 	asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 #endif
 	__syncthreads();
-	issue<F>(acc, operands, RATE_BATCH); /* the code is in the instruction cache, the pipes are awake */
+	issue<F>(acc, operands, RATE_BATCH, zero); /* the code is in the instruction cache, the pipes are awake */
 	__syncthreads();
 	const long long from = clock64();
-	issue<F>(acc, operands, iters);
+	issue<F>(acc, operands, iters, zero);
 	__syncthreads();
 	const long long to = clock64();
 	bool same = true;
@@ -176,8 +184,9 @@ template <form F> __global__ void __launch_bounds__(THREADS, 1) probe_rate(float
 template <form F> int run(const assay_call *call, void *state)
 {
 	int iters = (int)call->point->v[RATE_ITERS].i;
+	uint32_t zero = 0;
 	void *out = call->tensor[RATE_OUT], *result = call->workspace;
-	void *args[] = {&out, &result, &iters};
+	void *args[] = {&out, &result, &iters, &zero};
 	return launch(call, "probe_rate", (const void *)probe_rate<F>, dim3(1), dim3(THREADS), 0, args);
 }
 
