@@ -335,6 +335,27 @@ START_TEST(no_noise_and_few_rounds)
 }
 END_TEST
 
+/* The served arm alone has a noise of its own, which lasts: its ratio to shipped is correlated from round to round. */
+struct slow_noise {
+	double rho, error;
+	uint64_t random;
+};
+
+static double slowly(void *ctx, const struct launch *l, int64_t k)
+{
+	struct slow_noise *n = ctx;
+	double sum = -6;
+	(void)k;
+	for (int i = 0; i < 12; i++) { /* near enough to normal */
+		n->random = n->random * 6364136223846793005u + 1442695040888963407u;
+		sum += (double)(n->random >> 33) / 2147483648.0;
+	}
+	if (l->call->arm_arg != 50)
+		return 20000;
+	n->error = n->rho * n->error + sqrt(1 - n->rho * n->rho) * sum;
+	return 20000 * exp(0.02 * n->error);
+}
+
 /* ---- the machine is slow, not the kernel ------------------------------------------------------------------------------- */
 
 START_TEST(slow_machine)
@@ -359,6 +380,44 @@ START_TEST(slow_machine)
 	json_decref(end);
 	json_decref(calibration);
 	run_aggregates_destroy(a);
+}
+END_TEST
+
+/* r1 of one cell is of few rounds; the median of many tells a run of correlated rounds from one of independent ones. */
+START_TEST(correlated_rounds)
+{
+	static const struct {
+		double rho;
+		bool told;
+	} kinds[] = {{0, false}, {0.97, true}};
+	for (int k = 0; k < 2; k++) {
+		struct run_aggregates *a = run_aggregates_create();
+		struct run_counts counts = {0};
+		struct slow_noise noise = {.rho = kinds[k].rho, .random = 7};
+		struct fake_script s = script_of(0);
+		s.time_ns = slowly;
+		s.ctx = &noise;
+		struct bed b;
+		struct cell c;
+		char id[64];
+		bed_open(&b, &s);
+		for (int i = 0; i < 40; i++) {
+			snprintf(id, sizeof id, "suite/many/probe.work/geometry/data/cell=%d", i);
+			work_cell(&c, b.registry, id);
+			c.timing.scrub = SCRUB_NONE;
+			json_t *record = play(&b, &c, false);
+			ck_assert(run_aggregates_add(a, record));
+			json_decref(record);
+		}
+		bed_close(&b);
+		json_t *list = run_aggregates_records(a, NULL, NULL, &counts), *o = json_array_get(list, 0);
+		ck_assert_str_eq(text(o, "name"), "correlation");
+		ck_assert_int_eq(json_integer_value(json_object_get(o, "n")), 40);
+		ck_assert_msg(json_is_string(json_object_get(o, "reason")) == kinds[k].told, "rho %g: r1 %.3f",
+			      kinds[k].rho, json_number_value(json_object_get(o, "r1")));
+		json_decref(list);
+		run_aggregates_destroy(a);
+	}
 }
 END_TEST
 
@@ -530,6 +589,7 @@ int main(void)
 	tcase_add_test(t, no_time);
 	tcase_add_test(t, no_noise_and_few_rounds);
 	tcase_add_test(t, slow_machine);
+	tcase_add_test(t, correlated_rounds);
 	tcase_add_test(t, rates_at_the_margin);
 	tcase_add_test(t, rates_of_itself);
 	tcase_add_test(t, rates_planted);
