@@ -28,12 +28,12 @@ __global__ void mmq_unpack(const uint16_t *w, uint32_t *wq, float *wd, int64_t o
 	if (b >= blocks)
 		return;
 	if (row >= out_f) {
-		wd[b * out_pad + row] = 0;
+		wd[b * out_pad + mmq_wd_place(row)] = 0;
 		return;
 	}
 	const uint16_t *from = w + (row * blocks + b) * (MMQ_W_BYTES / 2);
 	uint32_t *to = wq + (row * blocks + b) * (MMQ_BLOCK / 4);
-	wd[b * out_pad + row] = f16_value(from[0]);
+	wd[b * out_pad + mmq_wd_place(row)] = f16_value(from[0]);
 	for (int i = 0; i < MMQ_BLOCK / 4; i++)
 		to[i] = (uint32_t)from[1 + 2 * i] | (uint32_t)from[2 + 2 * i] << 16;
 }

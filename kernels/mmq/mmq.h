@@ -21,6 +21,7 @@ enum {
 	MMQ_W_BYTES = 34, /* f16 scale, 32 quants */
 	MMQ_RECORD = 128, /* elements of an activation record */
 	MMQ_X_BYTES = 144, /* four f32 scales, 128 quants */
+	MMQ_WD_GROUP = 16,    /* rows of w whose scales stand together in wd, in the order of mmq_wd_place */
 	MMQ_X_PAD = 512, /* in_f of the activations is padded to a multiple of it; what is beyond in_f is never used */
 };
 
@@ -36,7 +37,7 @@ struct mmq_x {
 
 struct mmq_shape {
 	int64_t m, in_f, out_f, blocks, records;
-	int64_t out_pad; /* out_f rounded up to 4: the row of wd, so that rows begin at 16 bytes */
+	int64_t out_pad; /* out_f rounded up to MMQ_WD_GROUP: the row of wd */
 };
 
 static inline struct mmq_shape mmq_of(const struct assay_point *p)
@@ -47,8 +48,20 @@ static inline struct mmq_shape mmq_of(const struct assay_point *p)
 	s.out_f = p->v[MMQ_P_OUT_F].i;
 	s.blocks = s.in_f / MMQ_BLOCK;
 	s.records = (s.in_f + MMQ_X_PAD - 1) / MMQ_X_PAD * (MMQ_X_PAD / MMQ_RECORD);
-	s.out_pad = (s.out_f + 3) / 4 * 4;
+	s.out_pad = (s.out_f + MMQ_WD_GROUP - 1) / MMQ_WD_GROUP * MMQ_WD_GROUP;
 	return s;
+}
+
+/* Where row i of w has its scale in a row of wd. A thread of a matrix instruction has columns 2 q and 2 q + 1 of each 8; so that it loads
+ * those of two eights at once, they stand together. */
+static inline
+#ifdef __CUDACC__
+	__host__ __device__
+#endif
+	int64_t
+	mmq_wd_place(int64_t i)
+{
+	return i / 16 * 16 + i % 8 / 2 * 4 + i % 16 / 8 * 2 + i % 2;
 }
 
 /* How an arm reads the bytes and where it adds: assay_arm's place in the kernels' list of arms. */

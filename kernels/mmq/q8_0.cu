@@ -25,6 +25,8 @@ struct acc {
 /* d = a * b over 32 k, from the arm's start value. A is 16 x 32 of the tokens, B is 32 x 8 of the weights. */
 template <mmq_arm ARM> __device__ __forceinline__ acc mma(const uint32_t (&a)[4], uint32_t b0, uint32_t b1)
 {
+	/* -0: what is added to a sum and leaves it as it is. (+0 would turn -0 into +0, so an emulation could not leave it out.) */
+	[[maybe_unused]] constexpr float NOTHING = -0.0f;
 	acc d;
 	if constexpr (ARM == MMQ_S32) {
 		asm volatile("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
@@ -39,18 +41,18 @@ template <mmq_arm ARM> __device__ __forceinline__ acc mma(const uint32_t (&a)[4]
 			             "ue8m0 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%10,%10,%10,%10}, {%11}, {%12,%12}, {%11}, "
 			             "{%12,%12};"
 			             : "=r"(d.r[0]), "=r"(d.r[1]), "=r"(d.r[2]), "=r"(d.r[3])
-			             : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1), "f"(0.0f), "r"(0x7F7F7F7F),
+			             : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1), "f"(NOTHING), "r"(0x7F7F7F7F),
 			               "h"((uint16_t)0));
 		else
 			asm volatile("mma.sync.aligned.kind::f8f6f4.m16n8k32.row.col.f32.e4m3.e4m3.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, "
 			             "{%8,%9}, {%10,%10,%10,%10};"
 			             : "=r"(d.r[0]), "=r"(d.r[1]), "=r"(d.r[2]), "=r"(d.r[3])
-			             : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1), "f"(0.0f));
+			             : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1), "f"(NOTHING));
 #elif __CUDA_ARCH__ >= 890
 		asm volatile("mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
 		             "{%10,%10,%10,%10};"
 		             : "=r"(d.r[0]), "=r"(d.r[1]), "=r"(d.r[2]), "=r"(d.r[3])
-		             : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1), "f"(0.0f));
+		             : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1), "f"(NOTHING));
 #endif
 	}
 	return d;
@@ -84,25 +86,25 @@ __device__ __forceinline__ void load_fragments(uint32_t (&r)[4], uint32_t addres
 	             : "r"(address));
 }
 
-/* 16 bytes, or zeros. */
-__device__ __forceinline__ void copy_16(uint32_t to, const void *from, bool in)
+/* 16 bytes; of an edge zeros where !in. */
+template <bool EDGE> __device__ __forceinline__ void copy_16(uint32_t to, const void *from, bool in)
 {
-	asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(in ? 16 : 0) : "memory");
+	if constexpr (EDGE)
+		asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(in ? 16 : 0) : "memory");
+	else
+		asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
 }
 
 /* ---- 2 a stage of operands ----------------------------------------------------------------------------------------- */
 
-constexpr int BM = 128, WARPS_J = 2, WARPS_I = 4, THREADS = 32 * WARPS_J * WARPS_I;
-#ifndef MMQ_UNROLL
-#define MMQ_UNROLL 1
-#endif
-constexpr int UNROLL = MMQ_UNROLL;
+constexpr int MT = 4, NT = 4; /* a warp's tokens and rows of w, in units of the instruction's 16 and 8 */
+constexpr int WARPS_J = 2, WARPS_I = 4, THREADS = 32 * WARPS_J * WARPS_I;
+constexpr int WARP_J = MT * 16, WARP_I = NT * 8, BM = WARPS_J * WARP_J, BN = WARPS_I * WARP_I;
 constexpr int PITCH = MMQ_X_BYTES; /* of both operands: 36 words, so that 8 rows of 16 bytes meet no bank twice */
 
 /* x as it lies in memory, [token] of records; wq [row] at the same pitch; wd [step][row]. */
-template <int BN> struct stage {
-	static constexpr int X = 0, W = X + BM * PITCH, D = W + BN * PITCH, BYTES = D + STEPS * BN * 4;
-};
+constexpr int STAGES = 2, X = 0, W = X + BM * PITCH, D = W + BN * PITCH, STAGE = D + STEPS * BN * 4;
+constexpr size_t SMEM = (size_t)STAGES * STAGE;
 
 struct operands {
 	const char *x;
@@ -113,10 +115,9 @@ struct operands {
 	int tiles_j, tiles_i;
 };
 
-/* Record k of both tiles. Tokens lie k-major, then by token: a tile of them is contiguous. What is outside is zeros. */
-template <int BN> __device__ __forceinline__ void fetch(const operands &p, uint32_t to, int k, int j0, int i0)
+/* Record k of both tiles. Tokens lie k-major, then by token: a tile of them is contiguous. EDGE: some of it is outside, and zeros. */
+template <bool EDGE> __device__ __forceinline__ void fetch_part(const operands &p, uint32_t to, int k, int j0, int i0)
 {
-	using at = stage<BN>;
 	constexpr int XN = BM * (MMQ_X_BYTES / 16), PARTS = RECORD / 16, ROWS = THREADS / PARTS, DN = STEPS * BN / 4;
 	const int tid = threadIdx.x;
 	const char *x = p.x + ((int64_t)k * p.m + j0) * MMQ_X_BYTES + tid * 16;
@@ -124,87 +125,134 @@ template <int BN> __device__ __forceinline__ void fetch(const operands &p, uint3
 #pragma unroll
 	for (int c = 0; c < XN; c += THREADS)
 		if (c + THREADS <= XN || c + tid < XN)
-			copy_16(to + at::X + (c + tid) * 16, x + c * 16, c + tid < x_n);
+			copy_16<EDGE>(to + X + (c + tid) * 16, x + c * 16, c + tid < x_n);
 	const int byte = k * RECORD + tid % PARTS * 16, row = tid / PARTS;
 	const char *w = p.wq + (int64_t)(i0 + row) * p.in_f + byte;
 	const int rows = byte < p.in_f ? p.out_f - i0 - row : 0;
 #pragma unroll
 	for (int r = 0; r < BN; r += ROWS)
-		copy_16(to + at::W + (row + r) * PITCH + tid % PARTS * 16, w + (int64_t)r * p.in_f, r < rows);
+		copy_16<EDGE>(to + W + (row + r) * PITCH + tid % PARTS * 16, w + (int64_t)r * p.in_f, r < rows);
+	static_assert(DN <= THREADS, "one copy a thread");
 	if (tid < DN) {
 		const int step = k * STEPS + tid / (BN / 4), i = i0 + tid % (BN / 4) * 4;
-		copy_16(to + at::D + tid * 16, p.wd + (int64_t)step * p.out_pad + i, step < p.blocks && i < p.out_pad);
+		copy_16<EDGE>(to + D + tid * 16, p.wd + (int64_t)step * p.out_pad + i, step < p.blocks && i < p.out_pad);
 	}
+}
+
+__device__ __forceinline__ void fetch(const operands &p, uint32_t to, int k, int j0, int i0)
+{
+	/* One branch for all copies: tests of each of them would take as many issue slots as the copies. */
+	if (j0 + BM <= p.m && i0 + BN <= p.out_f && (k + 1) * RECORD <= p.in_f)
+		fetch_part<false>(p, to, k, j0, i0);
+	else
+		fetch_part<true>(p, to, k, j0, i0);
 }
 
 /* ---- 3 the kernel -------------------------------------------------------------------------------------------------- */
 
-/* A block has BM tokens and BN rows of w; a warp 64 tokens and BN / 4 rows, whose outputs it keeps in registers. */
-template <mmq_arm ARM, int BN, int STAGES> __device__ __forceinline__ void product(const operands &p)
+/* Where a lane finds its share of a stage. */
+struct places {
+	uint32_t a, b;  /* of the fragments, for ldmatrix */
+	uint32_t dx, dw; /* of its scales */
+};
+
+/* STEP times 32 k of a stage. Products of the next eight rows are started before those of this eight are folded, so that the matrix
+ * instruction's latency lies behind the fold; the order of the statements is the order in which the compiler issues. */
+template <mmq_arm ARM, int STEP>
+__device__ __forceinline__ void steps(float (&y)[MT][NT][4], const char *here_x, const char *here_w, uint32_t here_at, const places &at)
 {
-	using at = stage<BN>;
-	constexpr int MT = BM / WARPS_J / 16, NT = BN / WARPS_I / 8;
+	uint32_t a[MT][4], b[4];
+	acc d[2][MT];
+	float dx[MT][2];
+	float4 dw = {}, dw_before = {};
+#pragma unroll
+	for (int t = 0; t <= STEP * NT; t++) {
+		const int s = t / NT, n = t % NT;
+		if (t < STEP * NT) {
+			if (n == 0)
+#pragma unroll
+				for (int i = 0; i < MT; i++)
+					load_fragments(a[i], here_at + at.a + i * 16 * PITCH + s * 32);
+			dw_before = dw;
+			if (n % 2 == 0) {
+				load_fragments(b, here_at + at.b + n * 8 * PITCH + s * 32);
+				dw = *(const float4 *)(here_w + at.dw + (s * BN + n * 8) * 4);
+			}
+#pragma unroll
+			for (int i = 0; i < MT; i++)
+				d[t % 2][i] = mma<ARM>(a[i], b[n % 2 * 2], b[n % 2 * 2 + 1]);
+		} else {
+			dw_before = dw;
+		}
+		if (t > 0) {
+			const int m = (t - 1) % NT;
+			const float wx = m % 2 ? dw_before.z : dw_before.x, wy = m % 2 ? dw_before.w : dw_before.y;
+			const float less_x = wx * -12582912.0f, less_y = wy * -12582912.0f;
+			float v[MT][4];
+#pragma unroll
+			for (int c = 0; c < 2; c++)
+#pragma unroll
+				for (int i = 0; i < MT; i++)
+#pragma unroll
+					for (int h = 0; h < 2; h++)
+						v[i][2 * h + c] = scaled<ARM>(d[(t - 1) % 2][i].r[2 * h + c], c ? wy : wx, c ? less_y : less_x);
+#pragma unroll
+			for (int i = 0; i < MT; i++)
+#pragma unroll
+				for (int h = 0; h < 2; h++)
+#pragma unroll
+					for (int c = 0; c < 2; c++)
+						y[i][m][2 * h + c] = __fmaf_rn(dx[i][h], v[i][2 * h + c], y[i][m][2 * h + c]);
+		}
+		if (n == 0 && t < STEP * NT)
+#pragma unroll
+			for (int i = 0; i < MT; i++) {
+				dx[i][0] = *(const float *)(here_x + at.dx + i * 16 * PITCH + s * 4);
+				dx[i][1] = *(const float *)(here_x + at.dx + (i * 16 + 8) * PITCH + s * 4);
+			}
+	}
+}
+
+template <mmq_arm ARM> __device__ __forceinline__ void product(const operands &p)
+{
 	extern __shared__ __align__(128) char shared[];
 	const uint32_t base = (uint32_t)__cvta_generic_to_shared(shared);
 	const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-	const int warp_j = warp % WARPS_J * (BM / WARPS_J), warp_i = warp / WARPS_J * (BN / WARPS_I);
+	const int warp_j = warp % WARPS_J * WARP_J, warp_i = warp / WARPS_J * WARP_I;
 	const tile t = tile_of(blockIdx.x, p.tiles_j, p.tiles_i);
 	const int j0 = t.j * BM, i0 = t.i * BN;
 	const int records = (p.blocks + STEPS - 1) / STEPS;
+	places at;
+	at.a = X + (warp_j + lane % 16) * PITCH + 16 + lane / 16 * 16;
+	at.b = W + (warp_i + lane / 16 * 8 + lane % 8) * PITCH + lane / 8 % 2 * 16;
+	at.dx = X + (warp_j + lane / 4) * PITCH;
+	at.dw = D + (warp_i + lane % 4 * 4) * 4;
 
 	float y[MT][NT][4] = {};
-	const uint32_t a_at = at::X + (warp_j + lane % 16) * PITCH + 16 + lane / 16 * 16;
-	const uint32_t b_at = at::W + (warp_i + lane / 16 * 8 + lane % 8) * PITCH + lane / 8 % 2 * 16;
-	const uint32_t dx_at = at::X + (warp_j + lane / 4) * PITCH, dw_at = at::D + (warp_i + lane % 4 * 2) * 4;
-
 #pragma unroll
 	for (int k = 0; k < STAGES - 1; k++) {
 		if (k < records)
-			fetch<BN>(p, base + k * at::BYTES, k, j0, i0);
+			fetch(p, base + k * STAGE, k, j0, i0);
 		asm volatile("cp.async.commit_group;" ::: "memory");
 	}
 	for (int k = 0; k < records; k++) {
 		asm volatile("cp.async.wait_group %0;" ::"n"(STAGES - 2) : "memory");
 		__syncthreads(); /* all have stage k, and none is still in the one that is filled next */
 		if (k + STAGES - 1 < records)
-			fetch<BN>(p, base + (k + STAGES - 1) % STAGES * at::BYTES, k + STAGES - 1, j0, i0);
+			fetch(p, base + (k + STAGES - 1) % STAGES * STAGE, k + STAGES - 1, j0, i0);
 		asm volatile("cp.async.commit_group;" ::: "memory");
 
-		const char *here = shared + k % STAGES * at::BYTES;
-		const uint32_t here_at = base + k % STAGES * at::BYTES;
-		const int steps = p.blocks - k * STEPS; /* of the last record fewer than four may be in use */
-#pragma unroll UNROLL
-		for (int s = 0; s < (steps < STEPS ? steps : STEPS); s++) {
-			uint32_t a[MT][4];
-			float dx[MT][2];
-#pragma unroll
-			for (int i = 0; i < MT; i++) {
-				load_fragments(a[i], here_at + a_at + i * 16 * PITCH + s * 32);
-				dx[i][0] = *(const float *)(here + dx_at + i * 16 * PITCH + s * 4);
-				dx[i][1] = *(const float *)(here + dx_at + (i * 16 + 8) * PITCH + s * 4);
-			}
-#pragma unroll
-			for (int n2 = 0; n2 < NT; n2 += 2) {
-				uint32_t b[4];
-				load_fragments(b, here_at + b_at + n2 * 8 * PITCH + s * 32);
-#pragma unroll
-				for (int n = n2; n < n2 + 2; n++) {
-					const float2 dw = *(const float2 *)(here + dw_at + (s * BN + n * 8) * 4);
-					const float less_x = dw.x * -12582912.0f, less_y = dw.y * -12582912.0f;
-					acc d[MT];
-#pragma unroll
-					for (int i = 0; i < MT; i++)
-						d[i] = mma<ARM>(a[i], b[(n - n2) * 2], b[(n - n2) * 2 + 1]);
-#pragma unroll
-					for (int i = 0; i < MT; i++) {
-						float *o = y[i][n];
-						o[0] = __fmaf_rn(dx[i][0], scaled<ARM>(d[i].r[0], dw.x, less_x), o[0]);
-						o[1] = __fmaf_rn(dx[i][0], scaled<ARM>(d[i].r[1], dw.y, less_y), o[1]);
-						o[2] = __fmaf_rn(dx[i][1], scaled<ARM>(d[i].r[2], dw.x, less_x), o[2]);
-						o[3] = __fmaf_rn(dx[i][1], scaled<ARM>(d[i].r[3], dw.y, less_y), o[3]);
-					}
-				}
-			}
+		const char *here = shared + k % STAGES * STAGE;
+		const uint32_t here_at = base + k % STAGES * STAGE;
+		if (p.blocks - k * STEPS >= STEPS) {
+			/* Two halves: with all four steps in sight the compiler loads so far ahead that registers run out. */
+#pragma unroll 1
+			for (int h = 0; h < STEPS; h += 2)
+				steps<ARM, 2>(y, here + h * 4, here + h * BN * 4, here_at + h * 32, at);
+		} else { /* of the last record fewer than four blocks are in use */
+#pragma unroll 1
+			for (int n = 0; n < p.blocks - k * STEPS; n++)
+				steps<ARM, 1>(y, here + n * 4, here + n * BN * 4, here_at + n * 32, at);
 		}
 	}
 
@@ -224,19 +272,10 @@ template <mmq_arm ARM, int BN, int STAGES> __device__ __forceinline__ void produ
 		}
 }
 
-#ifndef MMQ_BN
-#define MMQ_BN 128
-#define MMQ_STAGES 2
-#define MMQ_RESIDENT 2
-#endif
-constexpr int BN = MMQ_BN, STAGES = MMQ_STAGES;
-static_assert(STEPS * BN / 4 <= THREADS, "one copy a thread");
-constexpr size_t SMEM = (size_t)STAGES * stage<BN>::BYTES;
-
-template <mmq_arm ARM> __global__ void __launch_bounds__(THREADS, MMQ_RESIDENT) mmq_tile(const __grid_constant__ operands p)
+template <mmq_arm ARM> __global__ void __launch_bounds__(THREADS, 1) mmq_tile(const __grid_constant__ operands p)
 {
 	if constexpr (exists<ARM>())
-		product<ARM, BN, STAGES>(p);
+		product<ARM>(p);
 	else
 		asm volatile("trap;");
 }
