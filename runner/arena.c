@@ -85,11 +85,14 @@ char *arena_strdup(struct arena *a, const char *s)
 char *arena_printf(struct arena *a, const char *fmt, ...)
 {
 	va_list ap;
+	char short_one[256];
 	va_start(ap, fmt);
-	int n = vsnprintf(NULL, 0, fmt, ap);
+	int n = vsnprintf(short_one, sizeof short_one, fmt, ap);
 	va_end(ap);
 	if (n < 0)
 		abort();
+	if ((size_t)n < sizeof short_one)
+		return arena_strndup(a, short_one, (size_t)n);
 	char *p = arena_alloc(a, (size_t)n + 1);
 	va_start(ap, fmt);
 	vsnprintf(p, (size_t)n + 1, fmt, ap);

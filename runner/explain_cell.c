@@ -20,9 +20,7 @@ static void place_text(char *buf, size_t cap, const char *layer, const struct ma
 {
 	if (m->file && !*layer)
 		snprintf(buf, cap, "%s:%d", m->file, m->line);
-	else if (m->file && strncmp(m->file, "--set", 5) == 0)
-		snprintf(buf, cap, "%s  %s", layer, m->file); /* a line number would say nothing */
-	else if (m->file && m->line > 0)
+	else if (m->file && m->line > 0 && strncmp(m->file, "--set", 5) != 0) /* of --set a line says nothing */
 		snprintf(buf, cap, "%s  %s:%d", layer, m->file, m->line);
 	else if (m->file)
 		snprintf(buf, cap, "%s  %s", layer, m->file);

@@ -122,7 +122,7 @@ bool scene_create(struct stage *st, const struct assay_point *pt, uint32_t fresh
 		bool own = desc->role == ASSAY_OUT || desc->role == ASSAY_WORKSPACE || (fresh >> t & 1);
 		if (desc->role == ASSAY_DERIVED)
 			continue;
-		if (!own && memcmp(&sc->shape[t], &st->in[t]->live.shape, sizeof(sc->shape[t]))) {
+		if (!own && !tensor_same_shape(&sc->shape[t], &st->in[t]->live.shape)) {
 			err_set(err,
 				"the shape of %s depends on this parameter, but none of its dimensions is named so",
 				desc->name);

@@ -247,7 +247,7 @@ void suggest_write_text(const struct suggest *s, int anew, FILE *f)
 							  : "keep",
 			r->kernel);
 		keys(f, s, r, "=", ",");
-		fputs(s->n_keys ? ": " : ": ", f);
+		fputs(": ", f);
 		why(f, r);
 		fputc('\n', f);
 	}

@@ -67,10 +67,13 @@ static bool list_values(struct loader *l, const struct yaml_node *v, struct axis
 /* The power of ten that makes both whole, as decimals of a suite are; 0 where none does. */
 static double decimal_scale(double a, double b)
 {
-	for (double p = 1; p <= 1e12; p *= 10)
+	double p = 1;
+	for (int digits = 0; digits <= 12; digits++) {
 		if (fabs(a * p) < 1e15 && fabs(b * p) < 1e15 && fabs(a * p - round(a * p)) < 1e-6 &&
 		    fabs(b * p - round(b * p)) < 1e-6)
 			return p;
+		p *= 10;
+	}
 	return 0;
 }
 

@@ -16,10 +16,10 @@ static uint32_t nan_word(enum assay_dtype t)
 	case ASSAY_F64:
 	case ASSAY_F32:
 	case ASSAY_F16:
-	case ASSAY_BF16: return 0x7FF57FF5u; /* NaN in each of the four */
+	case ASSAY_BF16:
+	case ASSAY_RECORD: return 0x7FF57FF5u; /* NaN in each of the four */
 	case ASSAY_E4M3:
 	case ASSAY_E5M2: return 0x7F7F7F7Fu;
-	case ASSAY_RECORD: return 0x7FF57FF5u;
 	default: return 0;
 	}
 }
@@ -32,7 +32,7 @@ static uint32_t huge_word(enum assay_dtype t)
 	case ASSAY_BF16: return 0x7F7F7F7Fu;
 	case ASSAY_F16: return 0x7BFF7BFFu;
 	case ASSAY_E4M3: return 0x7E7E7E7Eu;
-	case ASSAY_E5M2: return 0x7B7B7B7Bu;
+	case ASSAY_E5M2:
 	case ASSAY_RECORD: return 0x7B7B7B7Bu;
 	default: return 0x7E7E7E7Eu;
 	}
@@ -82,6 +82,16 @@ bool tensor_is_dense(const struct assay_shape *s)
 			return false;
 		n *= s->dim[i];
 	}
+	return true;
+}
+
+bool tensor_same_shape(const struct assay_shape *a, const struct assay_shape *b)
+{
+	if (a->rank != b->rank || a->index_bound != b->index_bound)
+		return false;
+	for (int i = 0; i < a->rank; i++)
+		if (a->dim[i] != b->dim[i] || a->stride[i] != b->stride[i])
+			return false;
 	return true;
 }
 

@@ -48,6 +48,7 @@ struct damage {
 uint32_t tensor_elem_bytes(const struct assay_tensor *t);
 /* Bytes from the first element to the end of the last; 0 where a dimension is 0. False: overflow, or a stride that folds over. */
 bool tensor_span(const struct assay_tensor *t, const struct assay_shape *s, size_t *bytes, struct err *err);
+bool tensor_same_shape(const struct assay_shape *a, const struct assay_shape *b);
 bool tensor_is_dense(const struct assay_shape *s);
 /* Copies a strided image to a dense one of count * elem bytes, and back (gaps are not touched). */
 void tensor_gather(const struct assay_shape *s, uint32_t elem, const void *span, void *dense);
