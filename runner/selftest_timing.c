@@ -110,18 +110,20 @@ static void claim_aa(const struct timed_group *g, bool quick, struct claim *c)
 static void claim_planted(const struct timed_group *g, bool quick, struct claim *c)
 {
 	const double planted = strtod(g->name + 6, NULL) / 1000, margin = exp(g->ln_margin) - 1;
-	const bool slower = planted >= margin - 1e-9, faster = planted <= margin + 1e-9;
+	/* At the margin either answer is right: a step more or less decides, and a quiet device sees even that. The error rates there are those of
+	 * tests/test_simulate.c. */
+	const bool at_margin = fabs(planted - margin)<0.005, slower = planted> margin;
 	char more[120];
 	figures(g, more, sizeof more);
 	snprintf(c->name, sizeof c->name, "planted +%.3g %%", 100 * planted);
 	snprintf(c->text, sizeof c->text,
 		 "%d of %d cells suspect, %d of them confirmed; %d passed, %d undecided, %d invalid, margin %.3g %%%s",
 		 g->suspect, g->cells, g->confirmed, g->passed, g->undecided, g->invalid, 100 * margin, more);
-	/* A slowdown at the margin or beyond passes in 2.5 % of cells at most; one at the margin or below is suspected in as many. */
-	if (quick)
+	/* A slowdown beyond the margin passes in 2.5 % of cells at most; one below it is suspected in as many. */
+	if (quick || at_margin)
 		c->state = CLAIM_TOLD;
 	else if ((slower && g->passed > 0 && stats_binomial_tail(g->cells, g->passed, ALPHA) < CHANCE) ||
-		 (faster && g->suspect > 0 && stats_binomial_tail(g->cells, g->suspect, ALPHA) < CHANCE))
+		 (!slower && g->suspect > 0 && stats_binomial_tail(g->cells, g->suspect, ALPHA) < CHANCE))
 		c->state = CLAIM_BROKEN;
 	else if (planted > margin + 0.025 && 2 * g->suspect < g->cells)
 		c->state = CLAIM_OPEN;

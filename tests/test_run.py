@@ -61,7 +61,7 @@ def work_suite(steps, cells):
 class Run(unittest.TestCase):
     def setUp(self):
         self.dir = tempfile.mkdtemp(prefix='assay-run-')
-        self.env = dict(os.environ, ASSAY_LOCK_DIR=self.dir, NO_COLOR='1')
+        self.env = dict(os.environ, ASSAY_LOCK_DIR=self.dir, ASSAY_TAU_STORE=os.path.join(self.dir, 'state/tau.json'), NO_COLOR='1')
         for name in list(self.env):
             if name.startswith(('SLURM_', 'OMPI_', 'PMI_', 'GTEST_', 'TEST_', 'JOB_COMPLETION', 'ASSAY_SHARD')):
                 del self.env[name]
@@ -397,6 +397,61 @@ class Run(unittest.TestCase):
             self.assertEqual([r['process'] for r in c['repeats']], [1, 2])
             for r in c['repeats']:
                 self.assertEqual([len(a['samples_ns']) for a in r['arms']], [8] * len(c['arms']))
+
+    def test_what_processes_differ_by_is_kept(self):
+        """The pairs of a run with several processes go into the store; the next header has tau from there once there are 16."""
+        self.put('w.yaml', work_suite(100, 8))
+        self.assay('run', 'w.yaml', '-o', 'a.jsonl', '--processes', '3', expect=0)
+        a = self.records('a.jsonl')
+        self.assertEqual((a[0]['tau'], a[0]['tau_source'], a[0]['tau_n']), (0.0025, 'built-in', 0))
+        own = [r for r in a if r['kind'] == 'aggregate' and r['name'] == 'processes']
+        self.assertEqual([r['n'] for r in own], [16])
+        self.assay('run', 'w.yaml', '-o', 'b.jsonl', expect=0)
+        b = self.records('b.jsonl')[0]
+        self.assertEqual((b['tau_source'], b['tau_n']), ('store ' + self.env['ASSAY_TAU_STORE'], 16))
+        self.assertAlmostEqual(b['tau'], own[0]['tau'], places=15)
+        # Another file, and a file that is no store: said so, and not used.
+        self.assay('run', 'w.yaml', '-o', 'c.jsonl', '--tau-store', 'none.json', expect=0)
+        self.assertEqual(self.records('c.jsonl')[0]['tau_source'], 'built-in')
+        self.put('bad.json', '[]')
+        p = self.assay('run', 'w.yaml', '-o', 'd.jsonl', '--tau-store', 'bad.json', expect=0)
+        self.assertIn('bad.json is no tau store', p.stderr)
+        self.assertEqual(self.get('bad.json'), '[]')
+
+    def test_sentinels_at_both_ends(self):
+        self.put('w.yaml', work_suite(100, 1))
+        self.assay('run', 'w.yaml', '-o', 'a.jsonl', expect=0)
+        records = self.records('a.jsonl')
+        s = [r for r in records if r['kind'] == 'aggregate' and r['name'] == 'sentinels'][0]
+        self.assertEqual(s['samples'], records[0]['calibration']['sentinels'])
+        self.assertEqual(sorted(s['end']), sorted(s['samples']))
+        self.assertEqual(sorted(s['drift']), sorted(s['samples']))
+        self.assertNotEqual(s['end'], s['samples'])
+        cost = [r for r in records if r['kind'] == 'cell'][0]['cost']
+        self.assertGreater(cost['wall_ns'], cost['launch_ns'] + cost['scrub_ns'] + cost['reference_ns'])
+
+    def test_selftest(self):
+        """Every must-fail subject is caught; the record is one like any other, and its text and verdicts can be had again."""
+        p = self.assay('selftest', '--quick', '--backend', 'host', '-o', 's.jsonl', expect=0)
+        records = self.records('s.jsonl')
+        claims = {r['claim']: r for r in records if r['kind'] == 'aggregate' and r['name'] == 'selftest'}
+        subjects = [c for c in claims if c.startswith('must-fail ')]
+        self.assertGreaterEqual(len(subjects), 26)
+        self.assertEqual([c for c in subjects if claims[c]['holds'] is False], [])
+        self.assertGreaterEqual(sum(claims[c]['holds'] is True for c in subjects), 26)
+        # By the check that is there for it.
+        for name, check in (('ulp', 'identity'), ('racy', 'repeat'), ('batch', 'invariant'), ('nan', 'reference'), ('overrun', 'memory'),
+                            ('hang', 'run')):
+            self.assertIn(' by %s: ' % check, claims['must-fail ' + name]['text'])
+        batch = [r for r in records if r['kind'] == 'cell' and r['case'] == 'batch'][0]
+        self.assertEqual([f['status'] for f in batch['checks'] if f['check'] == 'repeat' and f['arm'] == 'batch'], ['pass'])
+        # Quick: of timings nothing is claimed.
+        self.assertEqual([c for c in claims if c.startswith(('A/A', 'planted', 'overhead', 'scrub')) and claims[c]['holds'] is not None], [])
+        self.assertIn('PASS  selftest', p.stdout)
+        self.assertEqual(records[-1]['exit'], 0)
+        self.assay('rejudge', 's.jsonl', '-o', 'r.jsonl', expect=0)
+        self.assertEqual(self.get('s.jsonl'), self.get('r.jsonl'))
+        self.assertFalse(os.path.exists(self.env['ASSAY_TAU_STORE']))
 
     def test_one_run_a_device(self):
         self.put('w.yaml', work_suite(100, 1))
