@@ -1,0 +1,150 @@
+#!/usr/bin/env python3
+"""scripts/nightly, three nights: the first gives the baseline, the second is quiet, and in the third a slow arm and a flipped bit are planted: exit 1, and
+these two are named and nothing else. And a night that was killed is taken up again. Speeds differ by a factor of three, so that no load of the
+machine decides.
+
+usage: test_nightly.py ASSAY ROOT
+"""
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ASSAY, ROOT = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve()
+
+SUITE = """\
+assay: 1
+suite: night
+about: A night on the probes
+
+geometries:
+  rows: {rows: 64, d: 96}
+
+distributions:
+  unit: {fill: uniform, range: [-1, 1]}
+
+timing: {estimator: paired, max_rounds: 16, scrub: none, warmup: {launches: 1}}
+
+cases:
+  - id: speed
+    kernels: [probe.work]
+    arms: {arms: [{arm: %(speed)s, name: candidate}]}
+    axes: {steps: [4000]}
+    checks: {regression: {select: candidate, against: shipped}}
+  - id: steady
+    kernels: [probe.work]
+    arms: {arms: [{arm: shipped, name: candidate}]}
+    axes: {steps: [5000]}
+    checks: {regression: {select: candidate, against: shipped}}
+  - id: bits
+    kernels: [probe.faults]
+    geometry: rows
+    arms: {arms: [{arm: %(bits)s, name: candidate}]}
+    data: unit
+    axes: {d: [96]}
+    checks: {identity: {against: shipped}}
+  - id: same
+    kernels: [probe.faults]
+    geometry: rows
+    arms: {arms: [{arm: split=2, name: candidate}]}
+    data: unit
+    axes: {d: [64]}
+    checks: {identity: {against: shipped}}
+
+margins:
+  - {match: {}, fail: 100%%}
+
+rigs:
+  - {match: {}, timing: gate}
+"""
+
+passed = failed = 0
+
+
+def check(what, ok, detail=""):
+    global passed, failed
+    if ok:
+        passed += 1
+    else:
+        failed += 1
+        print(f"FAILED {what}\n{detail}")
+
+
+def main():
+    with tempfile.TemporaryDirectory() as tmp:
+        work = Path(tmp)
+        # The scripts as they are, in a repository of their own: a baseline is of committed files.
+        (work / "scripts").mkdir()
+        shutil.copy(ROOT / "scripts/nightly", work / "scripts")
+        (work / "suites").mkdir()
+        suite, listed = work / "suites/night.yaml", work / "suites/nightly.txt"
+        listed.write_text("# one suite\nsuites/night.yaml\n")
+        env = {**os.environ, "HOME": tmp, "XDG_CACHE_HOME": tmp + "/cache", "XDG_STATE_HOME": tmp + "/state", "GIT_CONFIG_GLOBAL": "/dev/null",
+               "GIT_AUTHOR_NAME": "t", "GIT_AUTHOR_EMAIL": "t@t", "GIT_COMMITTER_NAME": "t", "GIT_COMMITTER_EMAIL": "t@t"}
+
+        def git(*args):
+            subprocess.run(["git", *args], cwd=work, env=env, check=True, capture_output=True)
+
+        def write(speed="shipped", bits="split=2"):
+            suite.write_text(SUITE % {"speed": speed, "bits": bits})
+            git("add", "suites", "scripts")
+            git("commit", "-qm", "suite", "--allow-empty")
+
+        def night(*more):
+            p = subprocess.run([sys.executable, "scripts/nightly", "--assay", ASSAY, "--least", "100%", *more], cwd=work, env=env,
+                               capture_output=True, text=True, timeout=240)
+            return p.returncode, p.stdout, p.stdout + p.stderr
+
+        git("init", "-q")
+        write()
+        code, out, both = night()
+        check("the first night passes", code == 0 and out.startswith("PASS"), both)
+        check("and is the first baseline", "this run is the first one" in out and list((work / "results/baseline").glob("night.*.last.jsonl")), both)
+        check("one paragraph", out.count("\n") == 1, out)
+
+        code, out, both = night()
+        check("the second night is quiet", code == 0 and "quiet, 4 of 4 cells compared" in out, both)
+
+        write(speed="more=2000", bits="flip_bit")
+        code, out, both = night()
+        check("planted faults fail", code == 1 and out.startswith("FAIL"), both)
+        against = out[out.find("against the last baseline"):]
+        check("the slow arm is named", "speed/probe.work/default/default/steps=4000 candidate" in against, out)
+        check("the flipped bit is named", "bits/probe.faults/rows/unit/d=96 candidate" in against, out)
+        check("and nothing else", "steady/" not in out and "same/" not in out and against.count("candidate") == 2, out)
+
+        device = next((work / "results/nightly").glob("*/2*"))
+        for name in ("night.jsonl", "night.2.jsonl", "night.3.jsonl", "report.html", "report.md", "junit.xml", "night.3.last.md"):
+            check(f"{name} is there", (device / name).exists(), str(list(device.iterdir())))
+        junit = (device / "junit.xml").read_text() if (device / "junit.xml").exists() else ""
+        check("JUnit has two failures", 'failures="2"' in junit, junit[:400])
+
+        # A night that was killed: header and one cell are kept, the rest is done.
+        write()
+        run = (device / "night.jsonl").read_text().splitlines(True)
+        running = work / "results/nightly/running"
+        night("--", "--filter", "case=same|bits")  # gives a file of this very plan
+        newest = max(device.glob("night*.jsonl"), key=lambda p: p.stat().st_mtime)
+        lines = newest.read_text().splitlines(True)
+        cut = [line for line in lines if json.loads(line)["kind"] in ("header", "cell")][:2]
+        (running / "night.jsonl").write_text("".join(cut) + '{"kind": "cell", "id": "night/sa')
+        code, out, both = night("--", "--filter", "case=same|bits")
+        check("a killed night is taken up", "--resume" in both and code == 0, both)
+        newest = max(device.glob("night*.jsonl"), key=lambda p: p.stat().st_mtime)
+        kinds = [json.loads(line)["kind"] for line in newest.read_text().splitlines()]
+        check("its file says so", "resume" in kinds and kinds.count("cell") == 2 and kinds[-1] == "footer", str(kinds))
+        check("the first file is as it was", run == (device / "night.jsonl").read_text().splitlines(True))
+
+        listed.write_text("--resume suites/night.yaml\n")
+        check("a list that begins with an option is refused", night()[0] == 2)
+        listed.write_text("suites/none.yaml\n")
+        code, out, both = night()
+        check("a suite that is not there is exit 2", code == 2 and "could not be run" in out, both)
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+sys.exit(main())
