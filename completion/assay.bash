@@ -31,6 +31,10 @@ _assay() {
 	--filter | --set | --device | --arm | --launches | --processes)
 		return
 		;;
+	--inconclusive)
+		mapfile -t COMPREPLY < <(compgen -W 'pass skip fail' -- "$cur")
+		return
+		;;
 	-o | --output | --rerun-failed | --plugin | --tau-store)
 		mapfile -t COMPREPLY < <(compgen -f -- "$cur")
 		return
@@ -42,7 +46,8 @@ _assay() {
 	fi
 	case $verb in
 	run | check | list | explain) mapfile -t COMPREPLY < <(compgen -f -X '!*.y?(a)ml' -- "$cur"; compgen -d -S / -- "$cur") ;;
-	show | rejudge) mapfile -t COMPREPLY < <(compgen -f -X '!*.jsonl' -- "$cur"; compgen -d -S / -- "$cur") ;;
+	show | rejudge | report) mapfile -t COMPREPLY < <(compgen -f -X '!*.jsonl' -- "$cur"; compgen -d -S / -- "$cur") ;;
+	table) mapfile -t COMPREPLY < <(compgen -W 'suggest check export' -- "$cur"; compgen -f -- "$cur") ;;
 	schema) mapfile -t COMPREPLY < <(compgen -W 'suite verdict' -- "$cur") ;;
 	help) mapfile -t COMPREPLY < <(compgen -W "$(_assay_words)" -- "$cur") ;;
 	esac
