@@ -38,15 +38,28 @@ static int merge(char **path, size_t n, const char *out, bool force, bool partia
 	size_t loaded = 0;
 	if (!shard)
 		return status;
-	for (; loaded < n; loaded++) {
-		shard[loaded].path = path[loaded];
-		if (!verdict_load(path[loaded], &shard[loaded].file, &err))
+	size_t headless = 0;
+	for (size_t i = 0; i < n; i++) {
+		shard[loaded].path = path[i];
+		if (verdict_load(path[i], &shard[loaded].file, &err)) {
+			loaded++;
+			continue;
+		}
+		/* Cut short so early that it does not even say which shard it is: no mistake of usage. */
+		if (!strstr(err.text, "cut short before its header"))
 			goto failed;
+		fprintf(stderr, "assay merge: %s\n", err.text);
+		headless++;
+	}
+	n = loaded;
+	if (n == 0) {
+		status = EXIT_INCOMPLETE;
+		goto done;
 	}
 	if (!merge_check(shard, n, &err))
 		goto failed;
 	problems = merge_problems(shard, n);
-	bool whole = json_array_size(problems) == 0;
+	bool whole = json_array_size(problems) == 0 && headless == 0;
 	for (size_t i = 0; i < json_array_size(problems); i++)
 		fprintf(stderr, "assay merge: %s\n", json_string_value(json_array_get(problems, i)));
 	if (!whole && !partial) {

@@ -155,12 +155,14 @@ void diff_fold_label(const struct diff_fold *f, const struct diff_summary *s, ch
 	}
 }
 
-void diff_fold_selector(const struct diff_fold *f, char *out, size_t cap)
+void diff_fold_selector(const struct diff_fold *f, const struct diff_summary *s, char *out, size_t cap)
 {
 	snprintf(out, cap, "kernel=%s", f->kernel);
-	if (f->geometry)
+	if (f->case_id && s->many_cases)
+		snprintf(out + strlen(out), cap - strlen(out), ",case=%s", f->case_id);
+	if (f->geometry && s->many_geometries)
 		snprintf(out + strlen(out), cap - strlen(out), ",geometry=%s", f->geometry);
-	if (f->data)
+	if (f->data && s->many_data)
 		snprintf(out + strlen(out), cap - strlen(out), ",data=%s", f->data);
 	if (f->point[0])
 		snprintf(out + strlen(out), cap - strlen(out), ",%s", f->point);

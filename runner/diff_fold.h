@@ -28,6 +28,6 @@ void diff_folds_free(struct diff_folds *f);
 /* "mla.absorb_q kv=2048,t_q=4", with the case, geometry and data where the files have several. */
 void diff_fold_label(const struct diff_fold *f, const struct diff_summary *s, char *out, size_t cap);
 /* A selector of these cells: "kernel=mla.absorb_q,kv=2048,t_q=4". */
-void diff_fold_selector(const struct diff_fold *f, char *out, size_t cap);
+void diff_fold_selector(const struct diff_fold *f, const struct diff_summary *s, char *out, size_t cap);
 
 #endif

@@ -231,8 +231,8 @@ static void why_of(const struct diff *d, uint32_t cell, const struct diff_brief 
 	else if (b->state == DIFF_BITS)
 		bits_text(d, cell, b->arm, t->why, sizeof t->why);
 	else if (b->state == DIFF_UNDECIDED && b->compared.more_processes > 0)
-		snprintf(t->why, sizeof t->why, "%d more process%s", b->compared.more_processes,
-			 b->compared.more_processes > 1 ? "es" : "");
+		snprintf(t->why, sizeof t->why, "%d more process%s it", b->compared.more_processes,
+			 b->compared.more_processes > 1 ? "es settle" : " settles");
 	else if (b->state == DIFF_UNDECIDED)
 		snprintf(t->why, sizeof t->why, "no number of processes: assay ab");
 	else if (b->arm >= 0 && (b->state == DIFF_SLOWER || b->state == DIFF_FASTER))

@@ -115,7 +115,9 @@ void diff_next_text(const struct diff *d, const struct diff_show *s, char *out, 
 	struct diff_summary sum;
 	diff_summary(d, &sum);
 	out[0] = 0;
-	if (s->exit == EXIT_INCOMPLETE && diff_refusal(d, 0) && cap > 0) {
+	if (s->exit == EXIT_INCOMPLETE && diff_refusal(d, 0)) {
+		if (strncmp(diff_refusal(d, 0), "backend", 7) == 0)
+			return;
 		snprintf(out, cap, "--allow-device-change shows the times of another device without judging them");
 		return;
 	}
@@ -124,7 +126,7 @@ void diff_next_text(const struct diff *d, const struct diff_show *s, char *out, 
 		diff_folds_collect(d, sum.rows[DIFF_FAILS] ? DIFF_FAILS : DIFF_SLOWER, &l);
 		if (l.n) {
 			char sel[400];
-			diff_fold_selector(&l.fold[0], sel, sizeof sel);
+			diff_fold_selector(&l.fold[0], &sum, sel, sizeof sel);
 			snprintf(out, cap, "assay bisect %.7s %.7s --suite SUITE --cell '%.300s' -- BUILD...", base,
 				 head, sel);
 		}
@@ -170,8 +172,7 @@ static void line(const struct diff_show *s, const struct diff_summary *sum, cons
 		fprintf(s->out, "\n%*s", 3 + LABEL, "");
 		at = 3 + LABEL;
 	}
-	int n = fprintf(s->out, " %-*s", ARM, arm);
-	at += n;
+	at += fprintf(s->out, " %-*s", numbers || f->why ? ARM : 0, arm);
 	if (numbers) {
 		text_us(base, f->base_ns);
 		text_us(head, f->head_ns);

@@ -1,0 +1,184 @@
+#!/usr/bin/env python3
+"""Properties of `assay diff`, and `assay ab` with planted faults.
+
+usage: test_diff.py ASSAY BUILD/tests ROOT
+
+- a file against itself has nothing but `~` and exits 0, whatever is in it
+- diff(a, b) and diff(b, a) mirror: every row has its opposite, ratios are reciprocal
+- the tool's own numbers agree with the same computed here from the samples
+- every file that ab and merge write is valid under the schema
+- ab of a build against itself finds nothing wrong; against a faulty one it names both faults and nothing else
+"""
+import json
+import math
+import random
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ASSAY, PLUGINS, ROOT = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve() / "plugin", Path(sys.argv[3]).resolve()
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(ROOT / "tests"))
+from maker import File  # noqa: E402
+
+MIRROR = {"slower": "faster", "faster": "slower", "missing": "added", "added": "missing", "fails": "fixed", "fixed": "fails"}
+failures = 0
+
+
+def check(ok, what):
+    global failures
+    if not ok:
+        failures += 1
+        print("FAILED", what)
+
+
+def diff(a, b, *more):
+    p = subprocess.run([ASSAY, "diff", a, b, "--all", "--format", "json", *more], capture_output=True, text=True)
+    try:
+        return p.returncode, json.loads(p.stdout)
+    except ValueError:
+        check(False, f"no JSON of diff {a} {b}: {p.stdout[:200]} {p.stderr[:300]}")
+        return p.returncode, {"rows": []}
+
+
+def change(f, rng):
+    """Random changes of every kind that a mirror has; `regression` here stands for any failure."""
+    for c in list(f.cells):
+        match rng.randrange(9):
+            case 0:
+                c.slower(rng.choice(["shipped", "split=4"]), rng.choice([0.8, 0.9, 0.99, 1.01, 1.02, 1.1, 1.3]))
+            case 1:
+                c.bits(*rng.choice([(), ("split=4",)]))
+            case 2:
+                c.fail(rng.choice(["mismatch", "wrong"]), "split=4", "differs", "identity", differ=1, of=4)
+            case 3:
+                c.r[rng.choice(["seed"])] = 9
+            case 4:
+                c.r["measure"]["batch"] = 2
+            case 5:
+                f.cells.remove(c)
+            case 6:
+                c.untimed().r["status"] = "skip"
+    return f
+
+
+def properties(folder):
+    for seed in range(30):
+        rng = random.Random(seed)
+        kind = dict(sigma=rng.choice([0.001, 0.01, 0.05]), processes=rng.choice([1, 2, 3]), tau=rng.choice([None, 0.002]))
+        a = change(File(folder / "a.jsonl", noise=2 * seed + 1, drift=0, **kind), rng).write()
+        kind["processes"] = rng.choice([1, 3])
+        b = change(File(folder / "b.jsonl", noise=2 * seed + 2, drift=rng.choice([0, 0.01, -0.03, 0.2]), **kind), rng).write()
+        for f in (a, b):
+            code, d = diff(f.path, f.path)
+            check(code == 0 and {r["state"] for r in d["rows"]} == {"same"}, f"seed {seed}: {f.path.name} against itself")
+        (_, there), (_, back) = diff(a.path, b.path), diff(b.path, a.path)
+        key = lambda r: (r["id"], r["arm"] or "", r["state"])  # noqa: E731
+        # A failure that changes its name is new both ways; which arm it names is of the failing side.
+        both_fail = {r["id"] for r in there["rows"] if r["state"] == "fails" and "(was" in (r["why"] or "")}
+        one_sided = ("fails", "fixed")
+        want = sorted((r["id"], "" if r["state"] in one_sided else r["arm"] or "", MIRROR.get(r["state"], r["state"]))
+                      for r in there["rows"] if r["id"] not in both_fail)
+        # A new failure that is only in head is `!` there and `<` on the way back.
+        only = {r["id"] for d in (there, back) for r in d["rows"] if "(only in head)" in (r["why"] or "")}
+        got = sorted((r["id"], "" if r["state"] in one_sided else r["arm"] or "", r["state"]) for r in back["rows"] if r["id"] not in both_fail)
+        check([w for w in want if w[0] not in only] == [g for g in got if g[0] not in only], f"seed {seed}: mirror of states")
+        ratios = {key(r)[:2]: r["ratio"] for r in back["rows"] if r["ratio"] and r["state"] != "bits"}
+        for r in there["rows"]:
+            if r["ratio"] and r["state"] != "bits" and key(r)[:2] in ratios:
+                check(abs(math.log(r["ratio"] * ratios[key(r)[:2]])) < 1e-5, f"seed {seed}: reciprocal ratio of {key(r)}")
+        check(abs((there["drift"] or 0) + (back["drift"] or 0)) < 1e-6, f"seed {seed}: drift changes its sign")
+
+
+def median(x):
+    x = sorted(x)
+    return (x[len(x) // 2] + x[(len(x) - 1) // 2]) / 2
+
+
+def location(samples):
+    d = [math.log(x) for x in samples]
+    return median([(d[i] + d[k]) / 2 for i in range(len(d)) for k in range(i + 1)])
+
+
+def numbers(folder):
+    a = File(folder / "a.jsonl", noise=11, processes=2, t_q=(1, 4)).write()
+    f = File(folder / "b.jsonl", noise=12, processes=3, t_q=(1, 4), drift=0.02)
+    f.cells[1].slower("split=4", 1.07)
+    f.write()
+    _, d = diff(a.path, f.path)
+    y = [{}, {}]
+    for side, name in enumerate(("a.jsonl", "b.jsonl")):
+        for line in open(folder / name):
+            r = json.loads(line)
+            if r["kind"] != "cell":
+                continue
+            for arm in ("shipped", "split=4"):
+                runs = [r["arms"]] + [p["arms"] for p in r["repeats"]]
+                y[side][r["id"], arm] = sum(location(x["samples_ns"]) for run in runs for x in run if x["name"] == arm) / len(runs)
+    shipped = [y[1][k] - y[0][k] for k in y[0] if k[1] == "shipped"]
+    sentinel = [math.log(round(t * math.exp(0.02)) / t) for t in (50000, 90000)]
+    drift = median(shipped + sentinel)
+    check(abs(d["drift"] - drift) < 1e-5, f"drift {d['drift']} is {drift}")
+    for r in d["rows"]:
+        k = (r["id"], r["arm"])
+        check(abs(math.log(r["ratio"]) - (y[1][k] - y[0][k] - drift)) < 1e-5, f"ratio of {k}")
+    slower = [r for r in d["rows"] if r["state"] == "slower"]
+    check(len(slower) == 1 and slower[0]["arm"] == "split=4", "the planted arm and nothing else")
+
+
+def ab(folder):
+    suite = ROOT / "tests/data/twice.yaml"
+
+    def run(head, *more):
+        out = folder / "ab.jsonl"
+        p = subprocess.run([ASSAY, "ab", PLUGINS / "twice.so", PLUGINS / head, "--suite", suite, "-o", out, "--force", "--backend", "host", *more],
+                           capture_output=True, text=True, env={"PATH": "/usr/bin:/bin", "ASSAY_LOCK_DIR": str(folder), "HOME": str(folder)})
+        cells = [json.loads(x) for x in open(out)] if out.exists() else []
+        return p, [c for c in cells if c["kind"] == "cell"]
+
+    p, cells = run("twice.so", "--margin", "900%")
+    check(p.returncode == 0 and len(cells) == 8 and all(c["status"] == "pass" for c in cells), f"a build against itself: {p.stdout}{p.stderr}")
+    check(all(c["arms"][0]["out_sha256"] == c["arms"][1]["out_sha256"] for c in cells), "a build against itself has its own bits")
+    p, cells = run("twice_faulty.so")
+    wrong = {c["case"] for c in cells if c["status"] == "mismatch"}
+    check(p.returncode == 1 and wrong == {"c.wide"}, f"the flipped bit and nothing else: {wrong} {p.stderr}")
+    for c in cells:
+        slow = c["timing"] and c["timing"]["ratio"] or 0
+        if c["case"] == "c.trial":
+            check(slow > 1.5, f"the slow arm does three times the work: {slow}")
+        if c["case"] == "c.wide":
+            check([f["ulp_max"] for f in c["checks"] if f["check"] == "identity"] == [1], "one bit is one ULP")
+    p, _ = run("twice_faulty.so", "--format", "md")
+    check(p.stdout.startswith("**assay ab FAIL**") and "| mismatch | demo.twice" in p.stdout, f"markdown: {p.stdout[:300]}")
+    p, cells = run("thrice.so", "--bits-may-differ", "--margin", "900%")
+    check(all(c["status"] == "wrong" for c in cells), "another factor is outside the tolerance of the base's reference")
+    p, _ = run("pair.so")
+    check(p.returncode == 2 and "no kernel in common" in p.stderr, f"nothing in common: {p.stderr}")
+    valid = subprocess.run([sys.executable, ROOT / "tests/schema_check.py", "--schema", ROOT / "schemas/verdict.schema.json", folder / "ab.jsonl"],
+                           capture_output=True, text=True)
+    check(valid.returncode == 0, f"schema: {valid.stdout}{valid.stderr}")
+
+
+def shards(folder):
+    whole = File(folder / "whole.jsonl").write()
+    for i in (1, 2):
+        f = File(folder / f"s{i}.jsonl")
+        f.cells = f.cells[i - 1::2]
+        f.header["shard"], f.header["cells"] = {"i": i, "n": 2}, len(f.cells)
+        f.write()
+    p = subprocess.run([ASSAY, "merge", folder / "s2.jsonl", folder / "s1.jsonl", "-o", folder / "m.jsonl"], capture_output=True, text=True)
+    check(p.returncode == 0, f"merge: {p.stderr}")
+    ids = [[json.loads(x)["id"] for x in open(folder / n) if '"kind":"cell"' in x] for n in ("whole.jsonl", "m.jsonl")]
+    check(ids[0] == ids[1], "merged cells stand in the order of the plan")
+    valid = subprocess.run([sys.executable, ROOT / "tests/schema_check.py", "--schema", ROOT / "schemas/verdict.schema.json", folder / "whole.jsonl",
+                            folder / "m.jsonl"], capture_output=True, text=True)
+    check(valid.returncode == 0, f"schema: {valid.stdout[:600]}{valid.stderr[:600]}")
+    check(whole is not None, "")
+
+
+with tempfile.TemporaryDirectory() as tmp:
+    for part in (properties, numbers, shards, ab):
+        part(Path(tmp))
+print("test_diff:", "ok" if not failures else f"{failures} failed")
+sys.exit(failures > 0)
