@@ -35,7 +35,7 @@ _assay() {
 		mapfile -t COMPREPLY < <(compgen -W 'pass skip fail' -- "$cur")
 		return
 		;;
-	-o | --output | --rerun-failed | --plugin | --tau-store)
+	-o | --output | --rerun-failed | --plugin | --tau-store | --census | --rates)
 		mapfile -t COMPREPLY < <(compgen -f -- "$cur")
 		return
 		;;
