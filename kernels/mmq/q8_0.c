@@ -39,6 +39,14 @@ static const char *form(const struct assay_arm *arm, enum assay_backend backend,
 	return cc >= 90 ? "mma.sync m16n8k32 e4m3, emulated: F2FP to f16 and two HMMA" : NULL;
 }
 
+static const char *issue_form(const struct assay_arm *arm, enum assay_backend backend, int cc)
+{
+	const bool s32 = arm->name[0] == 's', block_scale = arm->name[3] == '_';
+	if (backend == ASSAY_HOST)
+		return s32 ? "dot_s8" : "fma_e4m3";
+	return s32 ? "mma_s8" : block_scale ? "mma_e4m3_bs" : "mma_e4m3";
+}
+
 static const struct assay_arm arms[] = {
 	[MMQ_S32] = {.name = "s32",
 		     .flags = ASSAY_ARM_SELECTABLE,
@@ -71,4 +79,5 @@ const struct assay_kernel assay_kernel_mmq_q8_0 = {
 	.row_rank = 1,
 	.reference_per_arm = true,
 	.form = form,
+	.issue_form = issue_form,
 };

@@ -23,6 +23,14 @@ static const char *form(const struct assay_arm *arm, enum assay_backend backend,
 		   : "wgmma m64n128k32 e4m3, native (QGMMA; its adder keeps about 13 fractional bits)";
 }
 
+static const char *issue_form(const struct assay_arm *arm, enum assay_backend backend, int cc)
+{
+	const bool s32 = arm->name[0] == 's';
+	if (backend == ASSAY_HOST)
+		return s32 ? "dot_s8" : "fma_e4m3";
+	return s32 ? "wgmma_s8" : "wgmma_e4m3";
+}
+
 static const struct assay_arm arms[] = {
 	[MMQ_S32] = {.name = "s32",
 		     .flags = ASSAY_ARM_SELECTABLE,
@@ -51,4 +59,5 @@ const struct assay_kernel assay_kernel_mmq_q8_0_wgmma = {
 	.row_rank = 1,
 	.reference_per_arm = true,
 	.form = form,
+	.issue_form = issue_form,
 };
