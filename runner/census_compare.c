@@ -240,8 +240,8 @@ static void check_interval(json_t *findings, double bound, const struct side *of
 		else
 			f = finding_add(findings, "census", of->name, "pass", "issue intervals %s %.4g %s, %s %.4g",
 					a->form, a->interval, unit, b->form, b->interval);
-		json_object_set_new(f, "of", json_real(a->interval));
-		json_object_set_new(f, "over", json_real(b->interval));
+		json_object_set_new(f, "interval_of", json_real(a->interval));
+		json_object_set_new(f, "interval_over", json_real(b->interval));
 		json_object_set_new(f, "unit", json_string(unit));
 	}
 	json_object_set_new(f, "control", json_string("issue_interval"));
