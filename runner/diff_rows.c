@@ -82,8 +82,10 @@ static void bits_of(const struct diff *d, const struct diff_cell *c, struct brie
 	int changed = 0, known = 0;
 	for (uint32_t i = 0; i < c->n_arms; i++) {
 		const struct diff_arm *a = &d->arm[c->arm + i];
+		if (a->flags & (DA_BAD_BASE | DA_BAD_HEAD))
+			continue; /* what was wrong has other bits when it is right */
 		known += a->out != 0 && a->flags & DA_IN_HEAD;
-		changed += (a->flags & DA_BITS) != 0 && !(a->flags & DA_BAD_HEAD);
+		changed += (a->flags & DA_BITS) != 0;
 	}
 	if (changed > 1 && changed == known) {
 		say(b, DIFF_BITS, -1);
@@ -91,7 +93,7 @@ static void bits_of(const struct diff *d, const struct diff_cell *c, struct brie
 	}
 	for (uint32_t i = 0; i < c->n_arms; i++) {
 		const struct diff_arm *a = &d->arm[c->arm + i];
-		if (a->flags & DA_BITS && !(a->flags & DA_BAD_HEAD))
+		if (a->flags & DA_BITS && !(a->flags & (DA_BAD_BASE | DA_BAD_HEAD)))
 			say(b, DIFF_BITS, (int)i);
 	}
 }
@@ -206,8 +208,11 @@ static void bits_text(const struct diff *d, uint32_t cell, int arm, char *out, s
 	double worst = 0;
 	bool known = true;
 	for (int i = arm < 0 ? 0 : arm; i < (arm < 0 ? c->n_arms : arm + 1); i++) {
-		const struct diff_ulp *u = d->arm[c->arm + (uint32_t)i].flags & DA_BITS ? ulp_of(d, cell, i) : NULL;
-		if (d->arm[c->arm + (uint32_t)i].flags & DA_BITS && !u)
+		const uint8_t flags = d->arm[c->arm + (uint32_t)i].flags;
+		if (!(flags & DA_BITS) || flags & (DA_BAD_BASE | DA_BAD_HEAD))
+			continue;
+		const struct diff_ulp *u = ulp_of(d, cell, i);
+		if (!u)
 			known = false;
 		if (u)
 			worst = fmax(worst, u->ulp);

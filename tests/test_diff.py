@@ -77,13 +77,18 @@ def properties(folder):
         key = lambda r: (r["id"], r["arm"] or "", r["state"])  # noqa: E731
         # A failure that changes its name is new both ways; which arm it names is of the failing side.
         both_fail = {r["id"] for r in there["rows"] if r["state"] == "fails" and "(was" in (r["why"] or "")}
+        # A failure that comes after a skip is new; one that ends in a skip is not fixed.
+        skipped = [{r["id"] for r in d["rows"] if (r["why"] or "").startswith("skipped in")} for d in (there, back)]
+        fails = [{r["id"] for r in d["rows"] if r["state"] == "fails"} for d in (there, back)]
+        both_fail |= skipped[0] & fails[1] | skipped[1] & fails[0]
         one_sided = ("fails", "fixed")
         want = sorted((r["id"], "" if r["state"] in one_sided else r["arm"] or "", MIRROR.get(r["state"], r["state"]))
                       for r in there["rows"] if r["id"] not in both_fail)
         # A new failure that is only in head is `!` there and `<` on the way back.
         only = {r["id"] for d in (there, back) for r in d["rows"] if "(only in head)" in (r["why"] or "")}
         got = sorted((r["id"], "" if r["state"] in one_sided else r["arm"] or "", r["state"]) for r in back["rows"] if r["id"] not in both_fail)
-        check([w for w in want if w[0] not in only] == [g for g in got if g[0] not in only], f"seed {seed}: mirror of states")
+        check([w for w in want if w[0] not in only] == [g for g in got if g[0] not in only], f"seed {seed}: mirror of states: "
+              f"{[w for w in want if w not in got and w[0] not in only]} / {[g for g in got if g not in want and g[0] not in only]}")
         ratios = {key(r)[:2]: r["ratio"] for r in back["rows"] if r["ratio"] and r["state"] != "bits"}
         for r in there["rows"]:
             if r["ratio"] and r["state"] != "bits" and key(r)[:2] in ratios:
