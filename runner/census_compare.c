@@ -105,9 +105,11 @@ static double group_total(const struct side *s, enum census_group g)
 	return n;
 }
 
+/* What is in no other group, without what pads the code to its end. */
 static double others(const struct side *s)
 {
 	double n = (double)json_integer_value(json_object_get(s->census, "instructions"));
+	n -= (double)count_of(s, census_class_find("NOP"));
 	for (int g = 0; g < CG_N; g++)
 		if (g != CG_OTHER)
 			n -= group_total(s, (enum census_group)g);

@@ -303,6 +303,9 @@ START_TEST(other_instructions)
 	       "pass", "nothing");
 	expect("[\"nothing\"]", "{\"census\": {\"instructions\": 1224, \"counts\": {\"IMMA\": 64, \"LDS\": 100}}}",
 	       base, "invalid", "other instructions 1060 against 1000 (+6 %, bound 5 %)");
+	expect("[\"nothing\"]",
+	       "{\"census\": {\"instructions\": 1264, \"counts\": {\"IMMA\": 64, \"LDS\": 100, \"NOP\": 100}}}", base,
+	       "pass", "nothing"); /* padding */
 	expect("[\"instructions\"]", "{\"census\": {\"instructions\": 1224, \"counts\": {\"IMMA\": 64, \"LDS\": 100}}}",
 	       base, "pass", "other instructions 1060 against 1000");
 }
