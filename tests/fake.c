@@ -18,7 +18,7 @@ struct fake {
 	uint64_t random;
 	double error; /* of ln(time), lag 1 */
 	bool slow_mode, scrubbed, lost;
-	int64_t launches, scrubs, last_scrub, now_calls, state_calls, in_use, graphs, graphs_freed;
+	int64_t launches, scrubs, last_scrub, now_calls, state_calls, sentinel_calls, in_use, graphs, graphs_freed;
 	struct fake_event *event;
 	int64_t event_room;
 };
@@ -334,6 +334,7 @@ static json_t *fake_sentinels(struct backend *b, struct err *err)
 {
 	if (gone(fake_of(b), err))
 		return NULL;
+	fake_of(b)->sentinel_calls++;
 	if (fake_of(b)->s.sentinels_fail) {
 		err_set(err, "scripted failure of the sentinels");
 		return NULL;
@@ -344,7 +345,9 @@ static json_t *fake_sentinels(struct backend *b, struct err *err)
 
 static double fake_peak_bytes(struct backend *b)
 {
-	return fake_of(b)->s.peak_bytes_per_s;
+	const struct fake *f = fake_of(b);
+	const bool quiet = f->s.quiet_sentinels > 0 && f->sentinel_calls >= f->s.quiet_sentinels;
+	return quiet ? f->s.quiet_bytes_per_s : f->s.peak_bytes_per_s;
 }
 
 static double fake_peak_flop(struct backend *b)

@@ -61,6 +61,8 @@ struct fake_script {
 	int sm_mhz; /* 0: 1000 */
 
 	double peak_bytes_per_s, peak_flop_per_s; /* 0: not measured */
+	int64_t quiet_sentinels; /* from this run of the sentinels on the peak of bytes is quiet_bytes_per_s: a neighbour has gone */
+	double quiet_bytes_per_s;
 	bool sentinels_fail;
 
 	bool graphs; /* graphs can be captured; at creation only */
