@@ -125,7 +125,10 @@ int table_check(const struct table *t, const struct verdict_file *run, FILE *f, 
 		if (m->problem) {
 			fprintf(f, "%-10s ", m->word);
 			row_text(f, t, r);
-			fprintf(f, "%s (%s)\n", m->problem, text_short_id(m->where));
+			fputs(m->problem, f);
+			if (!strstr(m->problem, text_short_id(m->where)))
+				fprintf(f, " (%s)", text_short_id(m->where));
+			fputc('\n', f);
 			lines++;
 		}
 		if (m->slower) {
