@@ -200,9 +200,11 @@ static void calibration(FILE *f, const struct report_file *file)
 	char buf[200];
 	if (!json_is_object(c))
 		return;
-	snprintf(buf, sizeof buf, "tick %.3g ns, null launch %.3g us", text_number(c, "tick_ns"),
-		 text_number(c, "null_launch_ns") / 1000);
-	fact(f, "clock", buf);
+	if (text_number(c, "tick_ns") >= 0 && text_number(c, "null_launch_ns") >= 0) {
+		snprintf(buf, sizeof buf, "tick %.3g ns, null launch %.3g us", text_number(c, "tick_ns"),
+			 text_number(c, "null_launch_ns") / 1000);
+		fact(f, "clock", buf);
+	}
 	if (text_number(c, "peak_bytes_per_s") > 0) {
 		snprintf(buf, sizeof buf, "%.4g GB/s, %.4g TFLOP/s", text_number(c, "peak_bytes_per_s") / 1e9,
 			 text_number(c, "peak_flop_per_s") / 1e12);
