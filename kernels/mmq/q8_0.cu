@@ -98,13 +98,15 @@ template <bool EDGE> __device__ __forceinline__ void copy_16(uint32_t to, const 
 /* ---- 2 a stage of operands ----------------------------------------------------------------------------------------- */
 
 constexpr int MT = 4, NT = 4; /* a warp's tokens and rows of w, in units of the instruction's 16 and 8 */
-constexpr int WARPS_J = 2, WARPS_I = 4, THREADS = 32 * WARPS_J * WARPS_I;
+constexpr int WARPS_J = 2, WARPS_I = 6, THREADS = 32 * WARPS_J * WARPS_I;
 constexpr int WARP_J = MT * 16, WARP_I = NT * 8, BM = WARPS_J * WARP_J, BN = WARPS_I * WARP_I;
 constexpr int PITCH = MMQ_X_BYTES; /* of both operands: 36 words, so that 8 rows of 16 bytes meet no bank twice */
 
 /* x as it lies in memory, [token] of records; wq [row] at the same pitch; wd [step][row]. */
 constexpr int STAGES = 2, X = 0, W = X + BM * PITCH, D = W + BN * PITCH, STAGE = D + STEPS * BN * 4;
 constexpr size_t SMEM = (size_t)STAGES * STAGE;
+
+extern __shared__ __align__(128) char shared[];
 
 struct operands {
 	const char *x;
@@ -156,66 +158,53 @@ struct places {
 	uint32_t dx, dw; /* of its scales */
 };
 
-/* STEP times 32 k of a stage. Products of the next eight rows are started before those of this eight are folded, so that the matrix
- * instruction's latency lies behind the fold; the order of the statements is the order in which the compiler issues. */
-template <mmq_arm ARM, int STEP>
-__device__ __forceinline__ void steps(float (&y)[MT][NT][4], const char *here_x, const char *here_w, uint32_t here_at, const places &at)
+/* 32 k of a stage. Products of the next eight rows are started before those of this eight are folded, so that the matrix instruction's
+ * latency lies behind the fold. */
+template <mmq_arm ARM>
+__device__ __forceinline__ void step(float (&y)[MT][NT][4], int stage, int s, const places &at)
 {
+	const char *here_x = shared + stage + s * 4, *here_w = shared + stage + s * BN * 4;
+	const uint32_t here_at = (uint32_t)__cvta_generic_to_shared(shared) + stage + s * MMQ_BLOCK;
 	uint32_t a[MT][4], b[4];
 	acc d[2][MT];
 	float dx[MT][2];
 	float4 dw = {}, dw_before = {};
 #pragma unroll
-	for (int t = 0; t <= STEP * NT; t++) {
-		const int s = t / NT, n = t % NT;
-		if (t < STEP * NT) {
-			if (n == 0)
+	for (int i = 0; i < MT; i++) {
+		load_fragments(a[i], here_at + at.a + i * 16 * PITCH);
+		dx[i][0] = *(const float *)(here_x + at.dx + i * 16 * PITCH);
+		dx[i][1] = *(const float *)(here_x + at.dx + (i * 16 + 8) * PITCH);
+	}
 #pragma unroll
-				for (int i = 0; i < MT; i++)
-					load_fragments(a[i], here_at + at.a + i * 16 * PITCH + s * 32);
-			dw_before = dw;
+	for (int n = 0; n <= NT; n++) {
+		dw_before = dw;
+		if (n < NT) {
 			if (n % 2 == 0) {
-				load_fragments(b, here_at + at.b + n * 8 * PITCH + s * 32);
-				dw = *(const float4 *)(here_w + at.dw + (s * BN + n * 8) * 4);
+				load_fragments(b, here_at + at.b + n * 8 * PITCH);
+				dw = *(const float4 *)(here_w + at.dw + n * 8 * 4);
 			}
 #pragma unroll
 			for (int i = 0; i < MT; i++)
-				d[t % 2][i] = mma<ARM>(a[i], b[n % 2 * 2], b[n % 2 * 2 + 1]);
-		} else {
-			dw_before = dw;
+				d[n % 2][i] = mma<ARM>(a[i], b[n % 2 * 2], b[n % 2 * 2 + 1]);
 		}
-		if (t > 0) {
-			const int m = (t - 1) % NT;
-			const float wx = m % 2 ? dw_before.z : dw_before.x, wy = m % 2 ? dw_before.w : dw_before.y;
-			const float less_x = wx * -12582912.0f, less_y = wy * -12582912.0f;
-			float v[MT][4];
+		if (n == 0)
+			continue;
+		const int m = n - 1;
+		const float wx = m % 2 ? dw_before.z : dw_before.x, wy = m % 2 ? dw_before.w : dw_before.y;
+		const float less_x = wx * -12582912.0f, less_y = wy * -12582912.0f;
 #pragma unroll
-			for (int c = 0; c < 2; c++)
+		for (int i = 0; i < MT; i++)
 #pragma unroll
-				for (int i = 0; i < MT; i++)
-#pragma unroll
-					for (int h = 0; h < 2; h++)
-						v[i][2 * h + c] = scaled<ARM>(d[(t - 1) % 2][i].r[2 * h + c], c ? wy : wx, c ? less_y : less_x);
-#pragma unroll
-			for (int i = 0; i < MT; i++)
-#pragma unroll
-				for (int h = 0; h < 2; h++)
-#pragma unroll
-					for (int c = 0; c < 2; c++)
-						y[i][m][2 * h + c] = __fmaf_rn(dx[i][h], v[i][2 * h + c], y[i][m][2 * h + c]);
-		}
-		if (n == 0 && t < STEP * NT)
-#pragma unroll
-			for (int i = 0; i < MT; i++) {
-				dx[i][0] = *(const float *)(here_x + at.dx + i * 16 * PITCH + s * 4);
-				dx[i][1] = *(const float *)(here_x + at.dx + (i * 16 + 8) * PITCH + s * 4);
+			for (int h = 0; h < 2; h++) {
+				float *o = &y[i][m][2 * h];
+				o[0] = __fmaf_rn(dx[i][h], scaled<ARM>(d[m % 2][i].r[2 * h], wx, less_x), o[0]);
+				o[1] = __fmaf_rn(dx[i][h], scaled<ARM>(d[m % 2][i].r[2 * h + 1], wy, less_y), o[1]);
 			}
 	}
 }
 
 template <mmq_arm ARM> __device__ __forceinline__ void product(const operands &p)
 {
-	extern __shared__ __align__(128) char shared[];
 	const uint32_t base = (uint32_t)__cvta_generic_to_shared(shared);
 	const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
 	const int warp_j = warp % WARPS_J * WARP_J, warp_i = warp / WARPS_J * WARP_I;
@@ -242,18 +231,12 @@ template <mmq_arm ARM> __device__ __forceinline__ void product(const operands &p
 			fetch(p, base + (k + STAGES - 1) % STAGES * STAGE, k + STAGES - 1, j0, i0);
 		asm volatile("cp.async.commit_group;" ::: "memory");
 
-		const char *here = shared + k % STAGES * STAGE;
-		const uint32_t here_at = base + k % STAGES * STAGE;
-		if (p.blocks - k * STEPS >= STEPS) {
-			/* Two halves: with all four steps in sight the compiler loads so far ahead that registers run out. */
+		/* Of the last record fewer than four blocks may be in use. Step by step: with all four in sight the compiler loads so far
+		 * ahead that registers run out. */
+		const int n = p.blocks - k * STEPS < STEPS ? p.blocks - k * STEPS : STEPS;
 #pragma unroll 1
-			for (int h = 0; h < STEPS; h += 2)
-				steps<ARM, 2>(y, here + h * 4, here + h * BN * 4, here_at + h * 32, at);
-		} else { /* of the last record fewer than four blocks are in use */
-#pragma unroll 1
-			for (int n = 0; n < p.blocks - k * STEPS; n++)
-				steps<ARM, 1>(y, here + n * 4, here + n * BN * 4, here_at + n * 32, at);
-		}
+		for (int s = 0; s < n; s++)
+			step<ARM>(y, k % STAGES * STAGE, s, at);
 	}
 
 #pragma unroll

@@ -17,13 +17,10 @@
 
 namespace {
 
-#ifndef MMQ_GROUPS
-#define MMQ_GROUPS 3
-#endif
-constexpr int GROUPS = MMQ_GROUPS; /* warpgroups that compute, 64 tokens each */
+constexpr int GROUPS = 3; /* warpgroups that compute, 64 tokens each; one more copies */
 constexpr int BM = 64 * GROUPS, BN = 128, THREADS = 128 * (GROUPS + 1);
-/* Registers: what a computing thread needs beside its 64 sums and 64 outputs; the copying group gives up the rest. */
-constexpr int REGS_COPY = GROUPS == 2 ? 40 : 32, REGS_COMPUTE = GROUPS == 2 ? 232 : 160;
+/* Registers of a thread: 64 sums, 64 outputs and what they need; the copying group gives up the rest. */
+constexpr int REGS_COPY = 32, REGS_COMPUTE = 160;
 
 /* ---- 1 barriers and copies ----------------------------------------------------------------------------------------- */
 
@@ -68,11 +65,11 @@ __device__ __forceinline__ void copy_2d(uint32_t to, const CUtensorMap *map, uin
 	             : "memory");
 }
 
-__device__ __forceinline__ void copy_3d(uint32_t to, const CUtensorMap *map, uint32_t bar, int c0, int c1, int c2)
+/* bytes: a multiple of 16; both addresses too. */
+__device__ __forceinline__ void copy_1d(uint32_t to, const void *from, uint32_t bar, uint32_t bytes)
 {
-	asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5}], [%2];" ::"r"(
-			     to),
-	             "l"(map), "r"(bar), "r"(c0), "r"(c1), "r"(c2)
+	asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %3, [%2];" ::"r"(to), "l"(from),
+	             "r"(bar), "r"(bytes)
 	             : "memory");
 }
 
@@ -96,79 +93,93 @@ __device__ __forceinline__ uint64_t descriptor(uint32_t address)
 
 template <mmq_arm ARM> struct sums;
 template <> struct sums<MMQ_S32> {
-	int d[64];
+	int d[BN / 2];
 };
 template <> struct sums<MMQ_F32> {
-	float d[64];
+	float d[BN / 2];
 };
 
-/* s = a * b over 32 k, from zero. Asynchronous: s is not to be touched before sums_wait. */
-__device__ __forceinline__ void multiply(sums<MMQ_S32> &s, uint64_t a, uint64_t b)
+/* s = a * b over 32 k, from zero; a in registers, 16 tokens a warp as of mma.sync. Asynchronous: neither is to be touched before
+ * sums_wait. */
+__device__ __forceinline__ void multiply(sums<MMQ_S32> &s, const uint32_t (&a)[4], uint64_t b)
 {
 #define C(x) "=r"(x)
 	asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, 0, 0;\n"
-	             "wgmma.mma_async.sync.aligned.m64n128k32.s32.s8.s8 " REGISTERS ", %64, %65, p;\n}"
+	             "wgmma.mma_async.sync.aligned.m64n128k32.s32.s8.s8 " REGISTERS ", {%64, %65, %66, %67}, %68, p;\n}"
 	             : ALL(C, s.d)
-	             : "l"(a), "l"(b));
+	             : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
 #undef C
 }
 
-__device__ __forceinline__ void multiply(sums<MMQ_F32> &s, uint64_t a, uint64_t b)
+__device__ __forceinline__ void multiply(sums<MMQ_F32> &s, const uint32_t (&a)[4], uint64_t b)
 {
 #define C(x) "=f"(x)
 	asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, 0, 0;\n"
-	             "wgmma.mma_async.sync.aligned.m64n128k32.f32.e4m3.e4m3 " REGISTERS ", %64, %65, p, 1, 1;\n}"
+	             "wgmma.mma_async.sync.aligned.m64n128k32.f32.e4m3.e4m3 " REGISTERS ", {%64, %65, %66, %67}, %68, p, 1, 1;\n}"
 	             : ALL(C, s.d)
-	             : "l"(a), "l"(b));
+	             : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
 #undef C
 }
 
-/* Until all but the last PENDING products are there. The empty statement keeps the compiler from reading s earlier. */
-template <int PENDING> __device__ __forceinline__ void sums_wait(sums<MMQ_S32> &s)
+/* Until the product is there. Naming both keeps the compiler from reading s earlier and from using a's registers again. */
+__device__ __forceinline__ void sums_wait(sums<MMQ_S32> &s, const uint32_t (&a)[4])
 {
 #define C(x) "+r"(x)
-	asm volatile("wgmma.wait_group.sync.aligned %64;" : ALL(C, s.d) : "n"(PENDING) : "memory");
+	asm volatile("wgmma.wait_group.sync.aligned 0;" : ALL(C, s.d) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]) : "memory");
 #undef C
 }
 
-template <int PENDING> __device__ __forceinline__ void sums_wait(sums<MMQ_F32> &s)
+__device__ __forceinline__ void sums_wait(sums<MMQ_F32> &s, const uint32_t (&a)[4])
 {
 #define C(x) "+f"(x)
-	asm volatile("wgmma.wait_group.sync.aligned %64;" : ALL(C, s.d) : "n"(PENDING) : "memory");
+	asm volatile("wgmma.wait_group.sync.aligned 0;" : ALL(C, s.d) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]) : "memory");
 #undef C
+}
+
+__device__ __forceinline__ void load_fragments(uint32_t (&r)[4], uint32_t address)
+{
+	asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+	             : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+	             : "r"(address)
+	             : "memory");
 }
 
 /* ---- 3 a stage ----------------------------------------------------------------------------------------------------- */
 
-/* Quants of both operands as rows of 128 bytes, swizzled; the tokens' four scales a row; the rows' scales a step. */
-constexpr int X = 0, W = X + BM * RECORD, DX = W + BN * RECORD, DW = DX + BM * 16, STAGE = DW + STEPS * BN * 4;
-constexpr int STAGES = (227 * 1024 - 2048) / STAGE, BARRIERS = STAGES * STAGE;
-constexpr size_t SMEM = BARRIERS + 2 * STAGES * 8 + 1024; /* 1024: the tiles must begin at a multiple of it */
+/* w: quants as rows of 128 bytes, swizzled, and the rows' scales a step. x: records as they lie in memory, one piece for a tile of
+ * tokens; at 36 words a record, 8 rows of 16 bytes meet no bank twice. */
+constexpr int W = 0, DW = W + BN * RECORD, X = DW + STEPS * BN * 4, STAGE = X + BM * MMQ_X_BYTES;
+constexpr int STAGES = (227 * 1024 - 1024) / STAGE, BARRIERS = STAGES * STAGE;
+constexpr size_t SMEM = BARRIERS + 2 * STAGES * 8;
 static_assert(STAGE % 1024 == 0, "swizzled tiles begin at multiples of 1024");
 
+/* The only shared memory of the kernel, so it begins where the hardware's own kilobyte ends. */
+extern __shared__ __align__(1024) char shared[];
+
 struct operands {
-	CUtensorMap x, dx, w, dw;
+	CUtensorMap w, dw;
+	const char *x;
 	float *y;
 	int m, out_f, blocks, tiles_j, tiles_i;
 };
 
 /* ---- 4 the kernel -------------------------------------------------------------------------------------------------- */
 
-/* y += the block's sums times both scales. dx: of this thread's two tokens. dw: of this thread's 32 rows, two at a time. */
+constexpr int EARLY = 2; /* scales of so many sixteens of rows are loaded while the product runs, as registers allow */
+
+/* y += the block's sums times both scales. dx: of this thread's two tokens. dw: of this thread's rows, four of two eights a load. */
 template <mmq_arm ARM>
-__device__ __forceinline__ void fold(float (&y)[64], const sums<ARM> &s, float dx0, float dx1, const float *dw)
+__device__ __forceinline__ void fold(float (&y)[BN / 2], const sums<ARM> &s, float dx0, float dx1, const float4 (&early)[EARLY],
+                                     const char *dw)
 {
 #pragma unroll
-	for (int n = 0; n < BN / 8; n++) {
-		const float2 d = *(const float2 *)(dw + n * 8);
-		float v[4];
+	for (int n = 0; n < BN / 16; n++) {
+		const float4 w = n < EARLY ? early[n < EARLY ? n : 0] : *(const float4 *)(dw + n * 64);
+		const float d[4] = {w.x, w.y, w.z, w.w};
 #pragma unroll
-		for (int e = 0; e < 4; e++)
-			v[e] = __fmul_rn((float)s.d[4 * n + e], e < 2 ? dx0 : dx1);
-		y[4 * n] = __fmaf_rn(d.x, v[0], y[4 * n]);
-		y[4 * n + 1] = __fmaf_rn(d.y, v[1], y[4 * n + 1]);
-		y[4 * n + 2] = __fmaf_rn(d.x, v[2], y[4 * n + 2]);
-		y[4 * n + 3] = __fmaf_rn(d.y, v[3], y[4 * n + 3]);
+		for (int e = 0; e < 8; e++)
+			y[8 * n + e] = __fmaf_rn(d[e / 4 * 2 + e % 2], __fmul_rn((float)s.d[8 * n + e], e % 4 < 2 ? dx0 : dx1),
+			                         y[8 * n + e]);
 	}
 }
 
@@ -178,13 +189,15 @@ __device__ __forceinline__ void copy_tiles(const operands &p, uint32_t base, uin
 	int slot = 0, turn = 0;
 	for (int n = blockIdx.x; n < tiles; n += gridDim.x) {
 		const tile t = tile_of(n, p.tiles_j, p.tiles_i);
-		for (int k = 0; k < records; k++) {
+		/* Beyond the last token the stage keeps what was there: it reaches only outputs that nobody stores. */
+		const uint32_t x_bytes = (uint32_t)(p.m - t.j * BM < BM ? p.m - t.j * BM : BM) * MMQ_X_BYTES;
+		const char *x = p.x + (int64_t)t.j * BM * MMQ_X_BYTES;
+		for (int k = 0; k < records; k++, x += (int64_t)p.m * MMQ_X_BYTES) {
 			const uint32_t to = base + slot * STAGE, bar = full + slot * 8;
 			barrier_wait(empty + slot * 8, turn ^ 1);
-			barrier_expect(bar, STAGE);
-			copy_3d(to + X, &p.x, bar, 0, t.j * BM, k);
+			barrier_expect(bar, X - W + x_bytes);
 			copy_2d(to + W, &p.w, bar, k * RECORD, t.i * BN);
-			copy_3d(to + DX, &p.dx, bar, 0, t.j * BM, k);
+			copy_1d(to + X, x, bar, x_bytes);
 			copy_2d(to + DW, &p.dw, bar, t.i * BN, k * STEPS);
 			if (++slot == STAGES)
 				slot = 0, turn ^= 1;
@@ -193,35 +206,43 @@ __device__ __forceinline__ void copy_tiles(const operands &p, uint32_t base, uin
 }
 
 template <mmq_arm ARM>
-__device__ __forceinline__ void compute_tiles(const operands &p, const char *shared, uint32_t base, uint32_t full, uint32_t empty)
+__device__ __forceinline__ void compute_tiles(const operands &p, uint32_t base, uint32_t full, uint32_t empty)
 {
 	const int records = (p.blocks + STEPS - 1) / STEPS, tiles = p.tiles_j * p.tiles_i;
 	const int lane = threadIdx.x % 32, group = threadIdx.x / 128 - 1, in_group = threadIdx.x % 128 / 32;
 	const int token = group * 64 + in_group * 16 + lane / 4, row = lane % 4 * 2; /* of the first of this thread's outputs */
+	const uint32_t a_at = X + (group * 64 + in_group * 16 + lane % 16) * MMQ_X_BYTES + 16 + lane / 16 * 16;
+	const uint32_t dx_at = X + token * MMQ_X_BYTES;
 	int slot = 0, turn = 0;
 	for (int n = blockIdx.x; n < tiles; n += gridDim.x) {
 		const tile t = tile_of(n, p.tiles_j, p.tiles_i);
-		float y[64] = {};
+		float y[BN / 2] = {};
 		for (int k = 0; k < records; k++) {
 			const char *here = shared + slot * STAGE;
-			const uint64_t a = descriptor(base + slot * STAGE + X + group * 64 * RECORD);
 			const uint64_t b = descriptor(base + slot * STAGE + W);
 			const int steps = p.blocks - k * STEPS < STEPS ? p.blocks - k * STEPS : STEPS;
 			barrier_wait(full + slot * 8, turn);
-			const float4 dx0 = *(const float4 *)(here + DX + token * 16);
-			const float4 dx1 = *(const float4 *)(here + DX + (token + 8) * 16);
+			uint32_t a[2][4];
+			load_fragments(a[0], base + slot * STAGE + a_at);
 #pragma unroll
 			for (int s = 0; s < STEPS; s++) {
 				if (s >= steps)
 					break;
 				sums<ARM> sum;
 				asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
-				multiply(sum, a + s * (MMQ_BLOCK >> 4), b + s * (MMQ_BLOCK >> 4));
+				multiply(sum, a[s % 2], b + s * (MMQ_BLOCK >> 4));
 				asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
-				sums_wait<0>(sum);
-				fold<ARM>(y, sum, s == 0 ? dx0.x : s == 1 ? dx0.y : s == 2 ? dx0.z : dx0.w,
-				          s == 0 ? dx1.x : s == 1 ? dx1.y : s == 2 ? dx1.z : dx1.w,
-				          (const float *)(here + DW) + s * BN + row);
+				const float dx0 = *(const float *)(here + dx_at + s * 4);
+				const float dx1 = *(const float *)(here + dx_at + 8 * MMQ_X_BYTES + s * 4);
+				const char *dw = here + DW + (s * BN + lane % 4 * 4) * 4;
+				float4 early[EARLY];
+#pragma unroll
+				for (int c = 0; c < EARLY; c++)
+					early[c] = *(const float4 *)(dw + c * 64);
+				if (s + 1 < STEPS) /* in the last record perhaps of a step that does not come */
+					load_fragments(a[(s + 1) % 2], base + slot * STAGE + a_at + (s + 1) * MMQ_BLOCK);
+				sums_wait(sum, a[s % 2]);
+				fold<ARM>(y, sum, dx0, dx1, early, dw);
 			}
 			if (lane == 0)
 				barrier_arrive(empty + slot * 8);
@@ -243,13 +264,14 @@ __device__ __forceinline__ void compute_tiles(const operands &p, const char *sha
 	}
 }
 
-template <mmq_arm ARM> __global__ void __launch_bounds__(THREADS, 1) mmq_wgmma(const __grid_constant__ operands p)
+template <mmq_arm ARM>
+__global__ void __launch_bounds__(THREADS, 1) mmq_wgmma(const __grid_constant__ operands p)
 {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
-	extern __shared__ char unaligned[];
-	char *shared = (char *)(((uintptr_t)unaligned + 1023) & ~(uintptr_t)1023);
 	const uint32_t base = shared_address(shared), full = base + BARRIERS, empty = full + STAGES * 8;
 	if (threadIdx.x == 0) {
+		if (base % 1024 != 0)
+			asm volatile("trap;");
 		for (int i = 0; i < STAGES; i++) {
 			barrier_init(full + i * 8, 1);
 			barrier_init(empty + i * 8, 4 * GROUPS);
@@ -263,7 +285,7 @@ template <mmq_arm ARM> __global__ void __launch_bounds__(THREADS, 1) mmq_wgmma(c
 			copy_tiles(p, base, full, empty);
 	} else {
 		asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(REGS_COMPUTE));
-		compute_tiles<ARM>(p, shared, base, full, empty);
+		compute_tiles<ARM>(p, base, full, empty);
 	}
 #else
 	asm volatile("trap;");
@@ -282,11 +304,11 @@ typedef CUresult encode_fn(CUtensorMap *, CUtensorMapDataType, cuuint32_t, void 
                            const cuuint32_t *, const cuuint32_t *, CUtensorMapInterleave, CUtensorMapSwizzle,
                            CUtensorMapL2promotion, CUtensorMapFloatOOBfill);
 
-int encode(const assay_call *call, encode_fn *f, const char *name, CUtensorMap *map, CUtensorMapDataType type, int rank,
+int encode(const assay_call *call, encode_fn *f, const char *name, CUtensorMap *map, CUtensorMapDataType type,
            const void *base, const cuuint64_t *dim, const cuuint64_t *stride_bytes, const cuuint32_t *box, bool swizzle)
 {
-	const cuuint32_t one[3] = {1, 1, 1};
-	const CUresult e = f(map, type, (cuuint32_t)rank, (void *)base, dim, stride_bytes, box, one, CU_TENSOR_MAP_INTERLEAVE_NONE,
+	const cuuint32_t one[2] = {1, 1};
+	const CUresult e = f(map, type, 2, (void *)base, dim, stride_bytes, box, one, CU_TENSOR_MAP_INTERLEAVE_NONE,
 	                     swizzle ? CU_TENSOR_MAP_SWIZZLE_128B : CU_TENSOR_MAP_SWIZZLE_NONE,
 	                     CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
 	if (e == CUDA_SUCCESS)
@@ -307,19 +329,11 @@ int maps_create(const assay_call *call, const mmq_shape &s, operands *p)
 		return -1;
 	}
 	encode_fn *e = (encode_fn *)f;
-	const cuuint64_t m = (cuuint64_t)s.m, records = (cuuint64_t)s.records;
-	const cuuint64_t x_stride[2] = {MMQ_X_BYTES, MMQ_X_BYTES * m};
-	const cuuint64_t x_dim[3] = {RECORD, m, records}, dx_dim[3] = {STEPS, m, records};
-	const cuuint32_t x_box[3] = {RECORD, BM, 1}, dx_box[3] = {STEPS, BM, 1};
 	const cuuint64_t w_dim[2] = {(cuuint64_t)s.in_f, (cuuint64_t)s.out_f}, w_stride[1] = {(cuuint64_t)s.in_f};
 	const cuuint64_t dw_dim[2] = {(cuuint64_t)s.out_pad, (cuuint64_t)s.blocks}, dw_stride[1] = {(cuuint64_t)s.out_pad * 4};
 	const cuuint32_t w_box[2] = {RECORD, BN}, dw_box[2] = {BN, STEPS};
-	const char *x = (const char *)call->tensor[MMQ_X];
-	return encode(call, e, "x.qs", &p->x, CU_TENSOR_MAP_DATA_TYPE_UINT8, 3, x + 16, x_dim, x_stride, x_box, true) ||
-	                       encode(call, e, "x.d", &p->dx, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 3, x, dx_dim, x_stride, dx_box, false) ||
-	                       encode(call, e, "wq", &p->w, CU_TENSOR_MAP_DATA_TYPE_UINT8, 2, call->tensor[MMQ_WQ], w_dim, w_stride,
-	                              w_box, true) ||
-	                       encode(call, e, "wd", &p->dw, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, call->tensor[MMQ_WD], dw_dim, dw_stride,
+	return encode(call, e, "wq", &p->w, CU_TENSOR_MAP_DATA_TYPE_UINT8, call->tensor[MMQ_WQ], w_dim, w_stride, w_box, true) ||
+	                       encode(call, e, "wd", &p->dw, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, call->tensor[MMQ_WD], dw_dim, dw_stride,
 	                              dw_box, false)
 	               ? -1
 	               : 0;
@@ -342,6 +356,7 @@ template <mmq_arm ARM> int plan(const assay_call *call, void **state)
 		free(q);
 		return -1;
 	}
+	q->p.x = (const char *)call->tensor[MMQ_X];
 	q->p.y = (float *)call->tensor[MMQ_Y];
 	q->p.m = (int)s.m, q->p.out_f = (int)s.out_f, q->p.blocks = (int)s.blocks;
 	q->p.tiles_j = (int)((s.m + BM - 1) / BM), q->p.tiles_i = (int)((s.out_f + BN - 1) / BN);
