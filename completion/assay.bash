@@ -24,11 +24,23 @@ _assay() {
 		mapfile -t COMPREPLY < <(compgen -W 'identity repeat invariant reference regression ratio' -- "$cur")
 		return
 		;;
+	--fail-on)
+		mapfile -t COMPREPLY < <(compgen -W 'undecided incomparable bits missing added faster fixed waived' -- "$cur")
+		return
+		;;
+	--dir)
+		mapfile -t COMPREPLY < <(compgen -d -- "$cur")
+		return
+		;;
+	--suite)
+		mapfile -t COMPREPLY < <(compgen -f -X '!*.y?(a)ml' -- "$cur"; compgen -d -S / -- "$cur")
+		return
+		;;
 	--shard)
 		mapfile -t COMPREPLY < <(compgen -W 'auto' -- "$cur")
 		return
 		;;
-	--filter | --set | --device | --arm | --launches | --processes)
+	--filter | --cell | --least | --margin | --last | --set | --device | --arm | --launches | --processes)
 		return
 		;;
 	--inconclusive)
@@ -46,7 +58,10 @@ _assay() {
 	fi
 	case $verb in
 	run | check | list | explain) mapfile -t COMPREPLY < <(compgen -f -X '!*.y?(a)ml' -- "$cur"; compgen -d -S / -- "$cur") ;;
-	show | rejudge | report) mapfile -t COMPREPLY < <(compgen -f -X '!*.jsonl' -- "$cur"; compgen -d -S / -- "$cur") ;;
+	ab) mapfile -t COMPREPLY < <(compgen -f -X '!*.so' -- "$cur"; compgen -d -S / -- "$cur") ;;
+	bisect) mapfile -t COMPREPLY < <(compgen -W "$(git for-each-ref --format='%(refname:short)' 2>/dev/null)" -- "$cur") ;;
+	baseline) mapfile -t COMPREPLY < <(compgen -W promote -- "$cur"; compgen -f -X '!*.jsonl' -- "$cur"; compgen -d -S / -- "$cur") ;;
+	show | diff | history | merge | rejudge | report) mapfile -t COMPREPLY < <(compgen -f -X '!*.jsonl' -- "$cur"; compgen -d -S / -- "$cur") ;;
 	table) mapfile -t COMPREPLY < <(compgen -W 'suggest check export' -- "$cur"; compgen -f -- "$cur") ;;
 	schema) mapfile -t COMPREPLY < <(compgen -W 'suite verdict' -- "$cur") ;;
 	help) mapfile -t COMPREPLY < <(compgen -W "$(_assay_words)" -- "$cur") ;;
