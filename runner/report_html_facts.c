@@ -264,28 +264,44 @@ void html_device(FILE *f, const struct report *r)
 
 /* ---- machine code --------------------------------------------------------------------------------------------------- */
 
-/* Numbers of the census that shipped's and this arm's differ in, as "FFMA 64 > 128". */
+static const json_t *counts_of(const json_t *arm)
+{
+	return json_object_get(json_object_get(json_object_get(arm, "artifact"), "census"), "counts");
+}
+
+/* Classes of instructions that shipped's census and this arm's differ in, as "matrix 64 > 128"; or why there is no census. */
 static void census_differences(FILE *f, const json_t *shipped, const json_t *arm)
 {
-	const json_t *a = json_object_get(json_object_get(shipped, "artifact"), "census");
-	json_t *b = json_object_get(json_object_get(arm, "artifact"), "census");
+	const json_t *a = counts_of(shipped), *b = counts_of(arm);
 	const char *key, *comma = "";
 	json_t *x;
-	json_object_foreach(b, key, x)
+	if (shipped == arm)
+		return;
+	if (!json_is_object(a) || !json_is_object(b)) {
+		markup_xml(f, text_get(json_object_get(arm, "artifact"), "census_reason"));
+		return;
+	}
+	json_object_foreach((json_t *)(uintptr_t)b, key, x)
 	{
 		double was = text_number(a, key), is = json_number_value(x);
-		if (!json_is_number(x) || was == is)
+		if (!json_is_number(x) || was == is || (is == 0 && !isfinite(was)))
 			continue;
 		fputs(comma, f);
 		markup_xml(f, key);
-		if (isfinite(was))
-			fprintf(f, " %.0f > %.0f", was, is);
-		else
-			fprintf(f, " %.0f", is);
+		fprintf(f, " %.0f > %.0f", isfinite(was) ? was : 0, is);
 		comma = ", ";
 	}
-	if (!*comma && json_is_object(b))
-		fputs(shipped == arm ? "" : "none", f);
+	json_object_foreach((json_t *)(uintptr_t)a, key, x)
+	{
+		if (json_object_get(b, key) || !(json_number_value(x) > 0))
+			continue;
+		fputs(comma, f);
+		markup_xml(f, key);
+		fprintf(f, " %.0f > 0", json_number_value(x));
+		comma = ", ";
+	}
+	if (!*comma)
+		fputs("none", f);
 }
 
 static void artifact_row(FILE *f, const struct report *r, size_t file, const json_t *cell, const json_t *shipped,

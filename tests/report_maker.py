@@ -37,6 +37,9 @@ def everything(path="run.jsonl", **more):
     c = f.cell(G, "kv=2048,t_q=2")
     c.r["waiver"] = {"id": "W-18", "expect": "mismatch", "reason": "was racy", "until": None}
     f.cell(Q, "kv=131072,t_q=8").r["margin"] = 1.0
+    for c in f.cells:
+        for a, wide in (("shipped", 64), ("split=2", 64), ("split=4", 128)):
+            c.code[a]["census"] = {"tool": "cuobjdump", "instructions": 900 + wide, "counts": {"matrix": wide, "load": 40, "other": 7 * (a != "split=2")}}
     f.write()
     judge(path)
     return path
