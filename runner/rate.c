@@ -48,7 +48,7 @@ static bool launch_once(struct rates *r, const struct launch *l, struct rate_res
 {
 	bool lost;
 	float lane[RATE_LANES];
-	const double want = 32.0 * (double)l->call->point->v[RATE_ITERS].i;
+	const double want = rate_expected(l->call->point->v[RATE_ITERS].i);
 	if (!r->ops->launch(r->be, l, err) || !r->ops->sync(r->be, &lost, err) ||
 	    !r->ops->download(r->be, out, l->call->workspace, sizeof *out, err) ||
 	    !r->ops->download(r->be, lane, l->call->tensor[RATE_OUT], sizeof lane, err))

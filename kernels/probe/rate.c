@@ -8,7 +8,8 @@
  * multiprocessor's own clock. On the host: one thread, 6 chains of 16 lanes, operands in the first cache; there an "instruction" is 512
  * multiply-adds, 32 in each lane, so that forms of unequal width can be compared.
  *
- * All operands are 1, so every accumulator ends as 32 a pass: exact in s32 and in f32. `out` shows it: a form that skips work is wrong. */
+ * All operands are 1, so every accumulator grows by 32 a pass, exactly, until it starts anew (RATE_WRAP). `out` shows it: a form that skips
+ * work is wrong. */
 #include <string.h>
 #include <time.h>
 
@@ -51,7 +52,7 @@ static void work(const struct assay_point *p, const struct assay_facts *facts, s
 static int reference(const struct assay_call *call, int t, const struct assay_rows *rows, double *ref, double *bound)
 {
 	for (int64_t i = 0; i < rows->n; i++) {
-		ref[i] = 32.0 * (double)call->point->v[RATE_ITERS].i;
+		ref[i] = rate_expected(call->point->v[RATE_ITERS].i);
 		bound[i] = 0;
 	}
 	return 0;
@@ -86,8 +87,9 @@ struct operands {
 	{                                                                                                              \
 		enum { ALL = CHAINS * VEC * 4 / (int)sizeof(V) };                                                      \
 		V sum[ALL];                                                                                            \
-		memset(sum, 0, sizeof sum);                                                                            \
 		for (int64_t i = 0; i < iters; i++) {                                                                  \
+			if (i % RATE_WRAP == 0)                                                                        \
+				memset(sum, 0, sizeof sum);                                                            \
 			FORGET();                                                                                      \
 			for (int k = 0; k < (STEPS); k++) {                                                            \
 				V x, y;                                                                                \

@@ -119,7 +119,7 @@ __device__ __forceinline__ void issue(T (&acc)[1][64], const uint32_t *operands,
 #endif
 #pragma unroll
 		for (int k = 0; k < RATE_BATCH; k++)
-			wgmma(acc[0], a, a, i + k);
+			wgmma(acc[0], a, a, (i + k) % RATE_WRAP);
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 		asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 #endif
@@ -139,10 +139,11 @@ __device__ __forceinline__ void issue(T (&acc)[MMA_CHAINS][4], const uint32_t *o
 	for (int c = 0; c < MMA_CHAINS; c++)
 		for (int k = 0; k < 2; k++)
 			b[c][k] = operands[(threadIdx.x * 2 + c * 64 + k) % (OPERAND_BYTES / 4)];
-	for (int c = 0; c < MMA_CHAINS; c++)
-		for (int r = 0; r < 4; r++)
-			acc[c][r] = 0;
 	for (int i = 0; i < iters; i++) {
+		if (i % RATE_WRAP == 0)
+			for (int c = 0; c < MMA_CHAINS; c++)
+				for (int r = 0; r < 4; r++)
+					acc[c][r] = 0;
 		for (int k = 0; k < 4; k++)
 			a[k] ^= zero;
 #pragma unroll

@@ -15,5 +15,14 @@ struct rate_result {
 enum { RATE_ITERS, RATE_PARAMS };
 enum { RATE_OUT, RATE_TENSORS };
 enum { RATE_LANES = 32, RATE_BATCH = 8 }; /* iters is a multiple of the batch */
+/* After so many passes a chain starts from zero again. The e4m3 instructions of some chips drop what of a product lies more than some 13 bits under
+ * the accumulator: all that is added here stays within. */
+enum { RATE_WRAP = 128 };
+
+/* What every accumulator holds in the end. */
+static inline double rate_expected(int64_t iters)
+{
+	return 32.0 * (double)((iters - 1) % RATE_WRAP + 1);
+}
 
 #endif
