@@ -197,9 +197,13 @@ static void dialogs(FILE *f)
 void report_html(const struct report *r, FILE *f, const struct report_plots *plots, const char *why)
 {
 	head(r, f);
+	fputs("<noscript><p class=\"note\">Without its script the page neither sorts nor filters, and cells do not "
+	      "open.</p></noscript>\n",
+	      f);
 	html_summary(f, r);
 	html_attention(f, r);
 	html_aggregates(f, r);
+	html_changes(f, r);
 	html_maps(f, r);
 	html_winners(f, r);
 	html_cells(f, r);

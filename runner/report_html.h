@@ -20,6 +20,8 @@ void html_file_label(FILE *f, const struct report *r, size_t file);
 void html_summary(FILE *f, const struct report *r);
 void html_attention(FILE *f, const struct report *r);
 void html_aggregates(FILE *f, const struct report *r);
+/* What each file of the first one's suite changed against it. */
+void html_changes(FILE *f, const struct report *r);
 void html_maps(FILE *f, const struct report *r);
 void html_winners(FILE *f, const struct report *r);
 void html_cells(FILE *f, const struct report *r);
