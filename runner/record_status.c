@@ -106,6 +106,35 @@ static char *numbers_text(const json_t *cell, const json_t *t)
 	return text_of("%s is %.3f of shipped, no interval yet, margin %.4g, n=%d", arm, ratio, m, n);
 }
 
+/* "confounded: what else moved; f32 / s32 is 1.381": the number is shown all the same. */
+static char *confounded_text(const json_t *cell)
+{
+	const json_t *check = json_object_get(cell, "ratio_check"), *timing = json_object_get(cell, "timing");
+	const char *of = record_text(check, "of"), *over = record_text(check, "over");
+	double ratio = record_number(json_object_get(timing, "of_over"), "ratio", NAN);
+	char *text = text_of("%s:", judge_reason_name(TR_CONFOUNDED)), *more;
+	const char *sep = " ";
+	size_t i;
+	json_t *f;
+	json_array_foreach(json_object_get(cell, "checks"), i, f)
+	{
+		const char *name = record_text(f, "check"), *status = record_text(f, "status"),
+			   *said = record_text(f, "text");
+		if (!text || !name || strcmp(name, "census") != 0 || !status || strcmp(status, "invalid") != 0)
+			continue;
+		more = text_of("%s%s%s", text, sep, said ? said : reason_words[TR_CONFOUNDED]);
+		free(text);
+		text = more;
+		sep = "; ";
+	}
+	if (text && isfinite(ratio)) {
+		more = text_of("%s%s%s / %s is %.3f", text, sep, of ? of : "?", over ? over : "?", ratio);
+		free(text);
+		text = more;
+	}
+	return text;
+}
+
 char *record_timing_text(const json_t *cell, struct timing_outcome t)
 {
 	const json_t *timing = json_object_get(cell, "timing");
@@ -114,6 +143,8 @@ char *record_timing_text(const json_t *cell, struct timing_outcome t)
 		return text_of("the table serves %s, which is not timed here%s%s%s", arm ? arm : "an unnamed arm",
 			       row ? " (" : "", row ? row : "", row ? ")" : "");
 	}
+	if (t.reason == TR_CONFOUNDED)
+		return confounded_text(cell);
 	char *numbers = numbers_text(cell, timing), *text = NULL;
 	double more = record_number(timing, "rounds_more", -1);
 	switch (t.verdict) {
