@@ -1,6 +1,6 @@
 /* The device arms of mla.decompress_v. The story is decompress_v.c's, the kernel is head_product.cuh: `shipped` launches four blocks a head,
- * `split=N` four times N, with an Nth of the rows each. More blocks fill the chip in finer grains, which is worth most when
- * there is one token; fewer load the queries less often, which is worth most when there are eight. */
+ * `split=N` four times N. With one token (or two and short rows) those of a split sweep over the weights in the order of memory; with
+ * more they have an Nth of the rows each, and fewer blocks load the queries less often, which is worth most at eight tokens. */
 #include "head_product.cuh"
 
 static int plan(const assay_call *call, void **state)
