@@ -1,8 +1,7 @@
 /* mmq.q8_0_wgmma: the question of mmq.q8_0, asked of Hopper's own matrix instructions.
  *
  * On sm_90 the e4m3 form of mma.sync is emulated, so the pair of mmq.q8_0 cannot answer there. wgmma has both forms in hardware: `s32` is
- * IGMMA, `f32` is QGMMA, of one shape. Tiles, loaders (bulk tensor copies into swizzled shared memory), pipeline and the fold of
- * scales every 32 k are one template. What differs beside the instruction is the conversion of a block's sum, s32 to f32.
+ * IGMMA, `f32` is QGMMA, of one shape. Tiles, loaders (bulk copies), pipeline and the fold of scales every 32 k are one template. What differs beside the instruction is the conversion of a block's sum, s32 to f32.
  *
  * Both arms read the weights from wq and wd (operands.c), as those of mmq.q8_0 do. On the host the arms are those of mmq.q8_0. */
 #include "mmq.h"
