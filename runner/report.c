@@ -159,6 +159,17 @@ void report_point(FILE *f, const json_t *cell)
 	}
 }
 
+void report_aggregate_name(FILE *f, const json_t *a)
+{
+	if (!*text_get(a, "of")) {
+		fputs(text_get(a, "name"), f);
+		return;
+	}
+	fprintf(f, "%s/%s/%s/", text_get(a, "case"), text_get(a, "kernel"), text_get(a, "data"));
+	report_point(f, a);
+	fprintf(f, ": %s over %s", text_get(a, "of"), text_get(a, "over"));
+}
+
 void report_interval(char buf[64], double lo, double hi)
 {
 	char a[24], b[24];

@@ -66,6 +66,8 @@ bool report_failed(const struct row *row);
 const char *report_reason(const json_t *cell);
 /* "t_q=4,kv=2048" */
 void report_point(FILE *f, const json_t *cell);
+/* Of a ratio check over cells: "accumulator/mmq.q8_0/wide/m=16: f32 over s32". */
+void report_aggregate_name(FILE *f, const json_t *aggregate);
 /* An interval of ratios as "0.742 .. 0.755", "-" where there is none. */
 void report_interval(char buf[64], double lo, double hi);
 /* The arm of that name in a cell, or NULL. */

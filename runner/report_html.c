@@ -41,11 +41,31 @@ void html_td_number(FILE *f, double value, const char *shown)
 	fputs("</td>", f);
 }
 
+void html_name(FILE *f, const char *name)
+{
+	while (*name) {
+		char part[256];
+		size_t n = strcspn(name, "/,") + 1;
+		if (name[n - 1] == 0 || n >= sizeof part)
+			break;
+		memcpy(part, name, n);
+		part[n] = 0;
+		markup_xml(f, part);
+		fputs("<wbr>", f);
+		name += n;
+	}
+	markup_xml(f, name);
+}
+
 void html_figure(FILE *f, const char *svg, const char *caption)
 {
 	if (!svg)
 		return;
-	fprintf(f, "<figure class=\"plot\" tabindex=\"0\">%s<figcaption>", svg);
+	/* At most a third larger than drawn: a small picture does not shout. */
+	const char *box = strstr(svg, "viewBox=\"0 0 ");
+	int width = box ? atoi(box + strlen("viewBox=\"0 0 ")) : 0;
+	fprintf(f, "<figure class=\"plot\" tabindex=\"0\" style=\"--w:%dpx\">%s<figcaption>",
+		width > 0 ? width * 4 / 3 : 1000, svg);
 	markup_xml(f, caption);
 	fputs("</figcaption></figure>\n", f);
 }

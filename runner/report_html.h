@@ -12,6 +12,8 @@ void html_status(FILE *f, const struct row *row);
 void html_th(FILE *f, const char *text, bool number);
 /* "2.6 us" as a sortable <td>. */
 void html_td_number(FILE *f, double value, const char *shown);
+/* The name of a cell, with places where a narrow window may break it. */
+void html_name(FILE *f, const char *name);
 /* <svg> in a figure with a caption; nothing where svg is NULL. */
 void html_figure(FILE *f, const char *svg, const char *caption);
 /* The name of a file, where there are several. */

@@ -221,7 +221,7 @@ void html_cells(FILE *f, const struct report *r)
 		fprintf(f, "<tr id=\"row-%zu\" data-i=\"%zu\"%s data-k=\"", i, i, failed ? " class=\"failed\"" : "");
 		keys(f, r, i);
 		fprintf(f, "\"><th scope=\"row\" data-v=\"%zu\"><a href=\"#cell-%zu\" data-open=\"%zu\">", i, i, i);
-		markup_xml(f, r->line[i].name);
+		html_name(f, r->line[i].name);
 		fputs("</a></th>", f);
 		for (size_t k = 0; k < r->n_files; k++)
 			file_columns(f, r, i, k, best);

@@ -147,6 +147,32 @@ void html_summary(FILE *f, const struct report *r)
 	fputs("</section>\n", f);
 }
 
+/* Through an escape: a name may hold any character. */
+static void aggregate_name(FILE *f, const json_t *a)
+{
+	char *name = NULL;
+	size_t n = 0;
+	FILE *m = open_memstream(&name, &n);
+	if (!m)
+		return;
+	report_aggregate_name(m, a);
+	fclose(m);
+	markup_xml(f, name);
+	free(name);
+}
+
+/* A bar that is missed, or a ratio that cannot be believed. */
+static bool wants_a_look(const json_t *a)
+{
+	const char *v = text_get(a, "verdict");
+	return json_object_get(a, "check") && (strcmp(v, "missed") == 0 || strcmp(v, "invalid") == 0);
+}
+
+static void begin_attention(FILE *f)
+{
+	fputs("<section id=\"attention\"><h2>What needs a look</h2>\n<ul class=\"look\">", f);
+}
+
 void html_attention(FILE *f, const struct report *r)
 {
 	size_t shown = 0, more = 0;
@@ -161,7 +187,7 @@ void html_attention(FILE *f, const struct report *r)
 				continue;
 			}
 			if (shown++ == 0)
-				fputs("<section id=\"attention\"><h2>What needs a look</h2>\n<ul class=\"look\">", f);
+				begin_attention(f);
 			fputs("<li>", f);
 			if (c->row->diagnostic_slower)
 				fputs("<span class=\"chip unsure\">slower</span>", f);
@@ -177,6 +203,22 @@ void html_attention(FILE *f, const struct report *r)
 			}
 			fputs("<br><span class=\"why\">", f);
 			markup_xml(f, report_reason(c->json));
+			fputs("</span></li>\n", f);
+		}
+	for (size_t k = 0; k < r->n_files; k++)
+		for (size_t i = 0; i < r->file[k].v.n_other; i++) {
+			const json_t *a = r->file[k].v.other[i];
+			if (!wants_a_look(a))
+				continue;
+			if (shown++ == 0)
+				begin_attention(f);
+			fputs("<li><span class=\"chip bad\">ratio ", f);
+			markup_xml(f, text_get(a, "verdict"));
+			fputs("</span> ", f);
+			aggregate_name(f, a);
+			fputs("<br><span class=\"why\">", f);
+			markup_xml(f, *text_get(a, "reason") ? text_get(a, "reason")
+							     : "the interval's lower end is below the bar");
 			fputs("</span></li>\n", f);
 		}
 	if (shown == 0)
@@ -218,7 +260,7 @@ void html_aggregates(FILE *f, const struct report *r)
 				markup_xml(f, r->file[k].label);
 				fputs("</td><td>", f);
 			}
-			markup_xml(f, text_get(a, "name"));
+			aggregate_name(f, a);
 			fputs("</td>", f);
 			double x = text_number(g, "ratio");
 			html_td_number(f, x, text_ratio(ratio, x));

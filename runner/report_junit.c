@@ -123,8 +123,16 @@ static enum outcome outcome_of_aggregate(const json_t *a)
 static void aggregate_case(FILE *f, const struct report_file *file, const json_t *a)
 {
 	const enum outcome o = outcome_of_aggregate(a);
+	char *name = NULL;
+	size_t n = 0;
+	FILE *m = open_memstream(&name, &n);
+	if (!m)
+		return;
+	report_aggregate_name(m, a);
+	fclose(m);
 	fputs("    <testcase", f);
-	attribute(f, "name", text_get(a, "name"));
+	attribute(f, "name", name);
+	free(name);
 	attribute(f, "classname", text_get(file->v.header, "suite"));
 	fputs(" time=\"0.000\"", f);
 	if (o == PASSED) {

@@ -87,6 +87,20 @@ static void findings(FILE *f, const struct report_file *file)
 		fputc('\n', f);
 }
 
+/* Through an escape: a name may hold any character. */
+static void aggregate_name(FILE *f, const json_t *a)
+{
+	char *name = NULL;
+	size_t n = 0;
+	FILE *m = open_memstream(&name, &n);
+	if (!m)
+		return;
+	report_aggregate_name(m, a);
+	fclose(m);
+	markup_md(f, name);
+	free(name);
+}
+
 static void aggregates(FILE *f, const struct report_file *file)
 {
 	bool any = false;
@@ -101,7 +115,7 @@ static void aggregates(FILE *f, const struct report_file *file)
 			      f);
 		any = true;
 		fputs("| ", f);
-		markup_md(f, text_get(a, "name"));
+		aggregate_name(f, a);
 		report_interval(interval, text_number(g, "lo"), text_number(g, "hi"));
 		fprintf(f, " | %s | %s |", text_ratio(ratio, text_number(g, "ratio")), interval);
 		fprintf(f, " %s | %lld of %lld | %s ", text_ratio(ratio, text_number(w, "ratio")),
