@@ -184,7 +184,7 @@ static void check_code(json_t *findings, const json_t *may_differ, const struct 
 	if (!of->census || !over->census) {
 		const struct side *s = of->census ? over : of;
 		json_t *f = finding_add(findings, "census", of->name, "inconclusive",
-					"the machine code of %s was not read: %s", s->name,
+					"the machine code of %s was not read: %s; --census FILE can stand in", s->name,
 					s->reason ? s->reason : "the record does not say why");
 		json_object_set_new(f, "control", json_string("machine_code"));
 		json_object_set_new(f, "against", json_string(over->name));
@@ -228,8 +228,8 @@ static void check_interval(json_t *findings, double bound, const struct side *of
 		const bool first = !(a->interval > 0);
 		const char *why = first ? a->reason : b->reason;
 		f = finding_add(findings, "census", of->name, "inconclusive",
-				"the issue interval of %s was not measured: %s", first ? of->name : over->name,
-				why ? why : "it names no matrix instruction");
+				"the issue interval of %s was not measured: %s; --rates FILE can stand in",
+				first ? of->name : over->name, why ? why : "it names no matrix instruction");
 	} else {
 		const double off = fmax(a->interval, b->interval) / fmin(a->interval, b->interval) - 1;
 		const char *unit = a->unit ? a->unit : "cycles";
