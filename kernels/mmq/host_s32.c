@@ -21,7 +21,8 @@ VEC_INLINE veci pairs_any(veci acc, veci a, veci b)
 	return acc + a0 * b0 + (a >> 16) * (b >> 16);
 }
 
-/* One body, compiled once for each way to multiply pairs. */
+/* One body, compiled once for each way to multiply pairs. No helper in it takes or gives a vector: clang holds such a call across targets
+ * for a change of the ABI, inlined or not. */
 #define PANEL_S32(NAME, TARGET, PAIRS)                                                                                 \
 	TARGET static void NAME(const struct panel *p, const struct mmq_shape *s, const struct mmq_w *w,               \
 				const struct mmq_x *x, float *y, int64_t i0)                                           \
@@ -47,9 +48,7 @@ VEC_INLINE veci pairs_any(veci acc, veci a, veci b)
 					const wide16 v = __builtin_convertvector(q, wide16);                           \
 					memcpy(px + g * s->in_f + k, &v, sizeof v);                                    \
 				}                                                                                      \
-			vec sum[GROUP][2];                                                                             \
-			for (int g = 0; g < GROUP; g++)                                                                \
-				sum[g][0] = sum[g][1] = vec_all(0);                                                    \
+			vec sum[GROUP][2] = {{{0}}};                                                                   \
 			for (int64_t b = 0; b < s->blocks; b++) {                                                      \
 				veci block[GROUP][2] = {{{0}}};                                                        \
 				for (int64_t k = b * MMQ_BLOCK; k < (b + 1) * MMQ_BLOCK; k += 2) {                     \
@@ -65,14 +64,18 @@ VEC_INLINE veci pairs_any(veci acc, veci a, veci b)
 						block[g][1] = PAIRS(block[g][1], w1, xk);                              \
 					}                                                                              \
 				}                                                                                      \
-				const vec d0 = vec_load(p->wd + b * PANEL), d1 = vec_load(p->wd + b * PANEL + VEC);    \
+				vec d0, d1;                                                                            \
+				memcpy(&d0, p->wd + b * PANEL, sizeof d0);                                             \
+				memcpy(&d1, p->wd + b * PANEL + VEC, sizeof d1);                                       \
 				VEC_UNROLL                                                                             \
 				for (int g = 0; g < GROUP; g++) {                                                      \
-					const vec dx = vec_all(p->xd[b * GROUP + g]);                                  \
-					const vec s0 = __builtin_convertvector(block[g][0], vec);                      \
-					const vec s1 = __builtin_convertvector(block[g][1], vec);                      \
-					sum[g][0] = vec_fma(dx, d0 * s0, sum[g][0]);                                   \
-					sum[g][1] = vec_fma(dx, d1 * s1, sum[g][1]);                                   \
+					const float dx = p->xd[b * GROUP + g];                                         \
+					const vec t0 = d0 * __builtin_convertvector(block[g][0], vec);                 \
+					const vec t1 = d1 * __builtin_convertvector(block[g][1], vec);                 \
+					for (int l = 0; l < VEC; l++) {                                                \
+						sum[g][0][l] = __builtin_fmaf(dx, t0[l], sum[g][0][l]);                \
+						sum[g][1][l] = __builtin_fmaf(dx, t1[l], sum[g][1][l]);                \
+					}                                                                              \
 				}                                                                                      \
 			}                                                                                              \
 			panel_store(y, s, i0, j0, sum);                                                                \
