@@ -1,0 +1,222 @@
+#!/usr/bin/env python3
+"""test_device.py ASSAY: the cuda backend on a GPU, from outside. No assertion depends on a time.
+
+Run by run.sh; a test by its name: test_device.py ASSAY Device.test_faults
+"""
+import array
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ASSAY = None
+FAULTS = {  # case: (status, what the record must say)
+    'right': ('pass', ''), 'ulp': ('mismatch', ''), 'tail': ('wrong', ''), 'nothing': ('wrong', ''), 'overrun': ('wrong', ''),
+    'underrun': ('wrong', ''), 'input': ('wrong', ''), 'over_read': ('wrong', ''), 'late': ('invalid', 'stream'), 'crash': ('error', 'illegal'),
+    'asserts': ('error', 'assert'), 'hang': ('timeout', ''), 'after': ('pass', ''),
+}
+
+
+def write_npy(path, shape, seed):
+    """Floats of f32 in -1 .. 1, without a library."""
+    count = 1
+    for n in shape:
+        count *= n
+    values = array.array('f')
+    for _ in range(count):
+        seed = (seed * 6364136223846793005 + 1442695040888963407) % 2**64
+        values.append((seed >> 40) / 2**23 - 1)
+    head = "{'descr': '<f4', 'fortran_order': False, 'shape': %s, }" % (tuple(shape),)
+    head += ' ' * (-(10 + len(head) + 1) % 64) + '\n'
+    with open(path, 'wb') as f:
+        f.write(b'\x93NUMPY\x01\x00' + len(head).to_bytes(2, 'little') + head.encode())
+        values.tofile(f)
+
+
+class Device(unittest.TestCase):
+    def setUp(self):
+        self.dir = tempfile.mkdtemp(prefix='assay-cuda-')
+        for name in os.listdir(HERE):
+            if name.endswith('.yaml'):
+                shutil.copy(os.path.join(HERE, name), self.dir)
+        write_npy(os.path.join(self.dir, 'q.npy'), (3, 5, 40), 1)
+        write_npy(os.path.join(self.dir, 'w.npy'), (5, 96, 40), 2)
+        self.env = dict(os.environ, ASSAY_LOCK_DIR=self.dir, ASSAY_TAU_STORE=os.path.join(self.dir, 'tau.json'), NO_COLOR='1')
+
+    def tearDown(self):
+        shutil.rmtree(self.dir)
+
+    def assay(self, *args, expect=0, env=None):
+        p = subprocess.run([ASSAY, *args], cwd=self.dir, env=dict(self.env, **(env or {})), capture_output=True, text=True, timeout=300)
+        if expect is not None:
+            self.assertEqual(p.returncode, expect, '%s\n%s\n%s' % (args, p.stdout, p.stderr))
+        return p
+
+    def run_suite(self, suite, *args, out='out.jsonl', backend='cuda', **more):
+        return self.assay('run', suite, '--backend', backend, '-o', out, '--force', *args, **more)
+
+    def records(self, name='out.jsonl'):
+        with open(os.path.join(self.dir, name)) as f:
+            return [json.loads(line) for line in f if line.endswith('\n')]
+
+    def cells(self, name='out.jsonl'):
+        return [r for r in self.records(name) if r['kind'] == 'cell']
+
+    # ---- the planted faults ---------------------------------------------------------------------------------------------
+
+    def test_faults(self):
+        self.run_suite('faults.yaml', expect=1)
+        cells = {c['case']: c for c in self.cells()}
+        self.assertEqual(set(cells), set(FAULTS))
+        for case, (status, words) in FAULTS.items():
+            with self.subTest(case):
+                self.assertEqual(cells[case]['status'], status, json.dumps(cells[case])[:2000])
+                self.assertIn(words, json.dumps([cells[case]['reason'], cells[case]['checks']]).lower())
+        self.assertEqual(self.records()[-1]['exit'], 1)
+
+    def test_an_error_names_its_cell_and_no_other(self):
+        p = self.run_suite('faults.yaml', '--filter', 'case=crash', '--filter', 'case=after', expect=3)
+        crash = [line for line in p.stdout.splitlines() + p.stderr.splitlines() if 'illegal' in line.lower()]
+        self.assertTrue(crash, p.stdout + p.stderr)
+        told = [c['case'] for c in self.cells() if 'illegal' in json.dumps([c['reason'], c['checks']]).lower()]
+        self.assertEqual(told, ['crash'])
+
+    # ---- inputs ----------------------------------------------------------------------------------------------------------
+
+    def test_inputs_are_the_hosts(self):
+        for suite in ('fills.yaml', 'npy.yaml'):
+            self.run_suite(suite, out='cuda.jsonl')
+            self.run_suite(suite, out='host.jsonl', backend='host')
+            device, host = self.cells('cuda.jsonl'), self.cells('host.jsonl')
+            self.assertEqual([c['id'] for c in device], [c['id'] for c in host])
+            for d, h in zip(device, host):
+                with self.subTest(d['id']):
+                    self.assertEqual(d['data_audit'], h['data_audit'])
+                    self.assertTrue(any(int(t['digest'], 16) for t in d['data_audit'].values()))
+
+    # ---- forms of arms ---------------------------------------------------------------------------------------------------
+
+    def test_graphs_and_environments(self):
+        self.run_suite('graphs.yaml')
+        for c in self.cells():
+            with self.subTest(c['id']):
+                arms = {a['name']: a for a in c['arms']}
+                for name in ('split=4', 'split-graph', 'shipped-graph', 'split-env'):
+                    self.assertIsNone(arms[name]['unsupported'])
+                    self.assertEqual(arms[name]['out_sha256'], arms['shipped']['out_sha256'])
+                    self.assertTrue(arms[name]['samples_ns'])
+
+    def test_shapes_against_the_reference(self):
+        self.run_suite('shapes.yaml')
+        for c in self.cells():
+            self.assertIn('pass', [k['status'] for k in c['checks'] if k['check'] == 'reference'], c['id'])
+
+    # ---- which device ----------------------------------------------------------------------------------------------------
+
+    def device(self, **more):
+        self.run_suite('npy.yaml', **more)
+        return self.records()[0]['device']
+
+    def test_device_by_index_uuid_and_name(self):
+        first = self.device()
+        for wanted in ('0', first['uuid'], first['uuid'][:12].lower()):
+            self.run_suite('npy.yaml', '--device', wanted)
+            self.assertEqual(self.records()[0]['device']['uuid'], first['uuid'], wanted)
+        p = self.run_suite('npy.yaml', '--device', first['name'].split()[-1], expect=None)
+        self.assertTrue(p.returncode == 0 or 'may be any of' in p.stderr, p.stderr)
+        for wanted in ('99', 'GPU-0000', 'no such name', ''):
+            p = self.run_suite('npy.yaml', '--device', wanted, expect=2)
+            self.assertIn("no device '%s'" % wanted, p.stderr)
+            self.assertEqual(p.stderr.count('cuda:'), 1, p.stderr)
+
+    def test_visible_devices(self):
+        uuid = self.device()['uuid']
+        for visible in (uuid, '0'):
+            self.assertEqual(self.device(env={'CUDA_VISIBLE_DEVICES': visible})['uuid'], uuid)
+        for visible in ('', '-1', 'GPU-00000000-0000-0000-0000-000000000000'):
+            p = self.run_suite('npy.yaml', env={'CUDA_VISIBLE_DEVICES': visible}, expect=2)
+            self.assertIn("CUDA_VISIBLE_DEVICES is '%s'" % visible, p.stderr)
+
+    # ---- other runs and signals ------------------------------------------------------------------------------------------
+
+    def start(self, out):
+        p = subprocess.Popen([ASSAY, 'run', 'work.yaml', '--backend', 'cuda', '-o', out], cwd=self.dir, env=self.env,
+                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.addCleanup(p.wait)
+        self.addCleanup(p.kill)
+        for _ in range(6000):
+            if os.path.exists(os.path.join(self.dir, out)) and sum(r['kind'] == 'cell' for r in self.records(out)) >= 2:
+                return p
+            self.assertIsNone(p.poll())
+            time.sleep(0.01)
+        self.fail('no cell appeared')
+
+    def test_one_run_a_device(self):
+        first = self.start('first.jsonl')
+        p = self.run_suite('npy.yaml', '--no-wait', expect=2)
+        self.assertIn('pid', p.stderr)
+        p = self.run_suite('npy.yaml')  # waits
+        self.assertIn('waiting for', p.stderr)
+        self.assertEqual(first.wait(), 0)
+
+    def test_interrupted_and_resumed(self):
+        p = self.start('a.jsonl')
+        p.send_signal(signal.SIGINT)
+        self.assertEqual(p.wait(), 130)
+        foot = self.records('a.jsonl')[-1]
+        self.assertEqual((foot['kind'], foot['exit']), ('footer', 130))
+        self.assertEqual(foot['not_run'], 20 - len(self.cells('a.jsonl')))
+        self.assay('run', 'work.yaml', '--backend', 'cuda', '-o', 'a.jsonl', '--resume')
+        self.assertEqual({c['id'] for c in self.cells('a.jsonl')}, {c['id'] for c in self.cells('a.jsonl') if c['status'] == 'pass'})
+        self.assertEqual(len({c['id'] for c in self.cells('a.jsonl')}), 20)
+
+    # ---- tools -----------------------------------------------------------------------------------------------------------
+
+    def tool(self, *argv):
+        if not shutil.which(argv[0]):
+            self.skipTest('no %s here' % argv[0])
+        p = subprocess.run([*argv], cwd=self.dir, env=self.env, capture_output=True, text=True, timeout=600)
+        return p.returncode, p.stdout + p.stderr
+
+    def sanitize(self, tool, clean):
+        status, text = self.tool('compute-sanitizer', '--target-processes', 'all', '--tool', tool, '--error-exitcode', '99', ASSAY, 'run',
+                                 'sanitize.yaml', '--backend', 'cuda', '-o', 'out.jsonl')
+        self.assertEqual(status, 0, text[-4000:])
+        ends = [line for line in text.splitlines() if 'SUMMARY' in line]
+        self.assertTrue(ends, text[-4000:])
+        for line in ends:
+            self.assertIn(clean, line)
+        self.assertEqual([c['status'] for c in self.cells()], ['pass'] * 18)
+
+    def test_memcheck(self):
+        self.sanitize('memcheck', '0 errors')
+
+    def test_racecheck(self):
+        self.sanitize('racecheck', '0 hazards')
+
+    def test_debugger(self):
+        _, text = self.tool('cuda-gdb', '-batch', '-ex', 'set cuda break_on_launch application', '-ex', 'run', '-ex', 'info cuda kernels', '-ex',
+                            'bt', '-ex', 'kill', '--args', ASSAY, 'run', 'sanitize.yaml', '--backend', 'cuda', '--filter',
+                            'kernel=mla.absorb_q,geometry=small,t_q=1', '--no-fork', '--arm', 'split=4', '--launches', '1', '-o', 'out.jsonl')
+        self.assertIn('CUDA kernel', text)
+        self.assertRegex(text, r'#0 .*<<<')
+
+    def test_profiler(self):
+        _, text = self.tool('ncu', '--clock-control', 'none', '-k', 'regex:head_product_sweep', ASSAY, 'run', 'sanitize.yaml', '--backend', 'cuda',
+                            '--filter', 'kernel=mla.absorb_q,geometry=small,t_q=1', '--no-fork', '--arm', 'split=4', '--launches', '3', '-o', 'out.jsonl')
+        if 'ERR_NVGPUCTRPERM' in text:
+            self.skipTest('the counters are not open to this user')
+        self.assertIn('head_product_sweep', text)
+
+
+if __name__ == '__main__':
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    ASSAY = os.path.abspath(sys.argv.pop(1))
+    unittest.main(verbosity=2)
