@@ -293,7 +293,7 @@ static int run_suites(struct run_options *o)
 	if (!is_known(backend))
 		goto out;
 	if (!backend_peek(backend, &(struct backend_config){.device = o->device}, &peek, &err)) {
-		fprintf(stderr, "assay run: backend %s: %s\n", backend, err.text);
+		fprintf(stderr, "assay run: %s\n", err.text);
 		goto out;
 	}
 	(void)!gethostname(host, sizeof host - 1);
