@@ -59,37 +59,38 @@ static bool make_rows(struct suggest *s, const struct verdict_file *run, struct 
 	return s->n_rows > 0 || err_set(err, "no cell of this run compares arms: there is nothing to propose");
 }
 
-/* Kernels stay in the order of the run. */
+/* Where a kernel first stands. */
+static size_t rank_of(const struct suggest_row *row, size_t n, const char *kernel)
+{
+	size_t i = 0;
+	while (i < n && strcmp(row[i].kernel, kernel) != 0)
+		i++;
+	return i;
+}
+
+/* Kernels in the order of the run, keys rising. */
 static void sort_rows(struct suggest *s)
 {
+	size_t *rank = arena_array(s->arena, s->n_rows, sizeof *rank);
+	for (size_t i = 0; i < s->n_rows; i++)
+		rank[i] = rank_of(s->row, s->n_rows, s->row[i].kernel);
 	for (size_t i = 1; i < s->n_rows; i++) {
 		struct suggest_row r = s->row[i];
-		size_t at = i;
-		while (at > 0 && strcmp(s->row[at - 1].kernel, r.kernel) == 0) {
+		size_t mine = rank[i], at = i;
+		for (; at > 0; at--) {
+			const struct suggest_row *before = &s->row[at - 1];
 			int k = 0;
-			while (k < s->n_keys && s->row[at - 1].key[k] == r.key[k])
+			while (k < s->n_keys && before->key[k] == r.key[k])
 				k++;
-			if (k == s->n_keys || s->row[at - 1].key[k] < r.key[k])
+			bool rises = k == s->n_keys || before->key[k] < r.key[k];
+			if (rank[at - 1] < mine || (rank[at - 1] == mine && rises))
 				break;
-			s->row[at] = s->row[at - 1];
-			at--;
+			s->row[at] = *before;
+			rank[at] = rank[at - 1];
 		}
 		s->row[at] = r;
+		rank[at] = mine;
 	}
-	/* Rows of a kernel that did not stand together. */
-	for (size_t i = 0; i < s->n_rows; i++)
-		for (size_t k = i + 1; k < s->n_rows; k++) {
-			if (strcmp(s->row[k].kernel, s->row[i].kernel) != 0 ||
-			    strcmp(s->row[k - 1].kernel, s->row[i].kernel) == 0)
-				continue;
-			struct suggest_row r = s->row[k];
-			size_t at = k;
-			while (strcmp(s->row[at - 1].kernel, r.kernel) != 0) {
-				s->row[at] = s->row[at - 1];
-				at--;
-			}
-			s->row[at] = r;
-		}
 }
 
 /* ---- the choice ----------------------------------------------------------------------------------------------------- */

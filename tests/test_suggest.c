@@ -1,0 +1,272 @@
+/* A proposal and its second look: what is taken, what stays, what a fresh run withdraws. */
+#include <check.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "suggest.h"
+
+enum { ROUNDS = 16 };
+
+struct made {
+	struct verdict_file v;
+	json_t *cell[32];
+};
+
+/* Samples around level ns, by +-0.3 %, alike for every arm of a round. */
+static json_t *samples(double level, int salt)
+{
+	static const int wobble[ROUNDS] = {0, 3, -2, 1, -3, 2, 0, -1, 1, -2, 3, 0, 2, -3, -1, 1};
+	json_t *a = json_array();
+	for (int r = 0; r < ROUNDS; r++)
+		json_array_append_new(a, json_integer(lround(level * (1 + 0.001 * wobble[(r + salt) % ROUNDS]))));
+	return a;
+}
+
+static void add_arm(json_t *cell, const char *name, const char *role, double level, const char *bits, int salt)
+{
+	json_t *check = json_pack("{s:s, s:s, s:s, s:n}", "check", "identity", "arm", name, "status", "pass", "text");
+	json_array_append_new(json_object_get(cell, "checks"), check);
+	json_array_append_new(json_object_get(cell, "arms"),
+			      json_pack("{s:s, s:s, s:n, s:s, s:{s:i}, s:o}", "name", name, "role", role, "unsupported",
+					"out_sha256", bits, "summary", "n", ROUNDS, "samples_ns",
+					samples(level, salt)));
+}
+
+static json_t *add_cell(struct made *m, const char *kernel, int t_q, int kv, const char *selected)
+{
+	char id[80];
+	snprintf(id, sizeof id, "s/c/%s/g/d/t_q=%d,kv=%d", kernel, t_q, kv);
+	json_t *c = json_pack("{s:s, s:s, s:s, s:s, s:{s:i, s:i}, s:s, s:[], s:[], s:{s:{s:f}}}", "id", id, "kernel",
+			      kernel, "case", "c", "status", "pass", "point", "t_q", t_q, "kv", kv, "selected",
+			      selected, "checks", "arms", "timing", "null", "estimate", 0.0);
+	m->cell[m->v.n_cells++] = c;
+	m->v.cell = m->cell;
+	return c;
+}
+
+static void begin(struct made *m)
+{
+	*m = (struct made){.v.header = json_pack("{s:s, s:f}", "suite", "s", "tau", 0.002)};
+}
+
+static void end(struct made *m)
+{
+	for (size_t i = 0; i < m->v.n_cells; i++)
+		json_decref(m->cell[i]);
+	json_decref(m->v.header);
+}
+
+/* One kernel at t_q 1 and two depths: shipped 10 us, split=4 that much of it. */
+static void two_depths(struct made *m, double at_2048, double at_32768, const char *bits)
+{
+	begin(m);
+	for (int i = 0; i < 2; i++) {
+		json_t *c = add_cell(m, "k", 1, i ? 32768 : 2048, "shipped");
+		add_arm(c, "shipped", "shipped", 10000, "aa", 0);
+		add_arm(c, "split=4", "candidate", 10000 * (i ? at_32768 : at_2048), bits, 5);
+		add_arm(c, "null", "null", 10000, "aa", 9);
+	}
+}
+
+static struct suggest *propose(struct made *m)
+{
+	static const char *const key[] = {"t_q"};
+	struct err err;
+	struct suggest *s = suggest_create(&m->v, key, 1, &err);
+	ck_assert_msg(s != NULL, "%s", s ? "" : err.text);
+	ck_assert_uint_eq(s->n_rows, 1);
+	return s;
+}
+
+static void expect(struct made *m, enum suggest_outcome outcome, const char *arm, const char *note)
+{
+	struct suggest *s = propose(m);
+	ck_assert_int_eq(s->row[0].outcome, outcome);
+	ck_assert_str_eq(s->row[0].arm, arm);
+	if (note)
+		ck_assert_msg(s->row[0].note && strstr(s->row[0].note, note), "%s",
+			      s->row[0].note ? s->row[0].note : "no note");
+	suggest_destroy(s);
+	end(m);
+}
+
+START_TEST(test_faster_is_taken)
+{
+	struct made m;
+	two_depths(&m, 0.9, 0.95, "aa");
+	struct suggest *s = propose(&m);
+	ck_assert_int_eq(s->row[0].outcome, SUGGEST_CHANGED);
+	ck_assert_str_eq(s->row[0].arm, "split=4");
+	ck_assert_int_eq(s->row[0].evidence.faster, 2);
+	/* The pooled ratio is the geometric mean of the cells'. */
+	ck_assert_double_eq_tol(exp(s->row[0].evidence.estimate), sqrt(0.9 * 0.95), 2e-3);
+	ck_assert_double_eq_tol(s->row[0].evidence.floor, 2 * sqrt(2) * 0.002, 1e-9);
+	suggest_destroy(s);
+	end(&m);
+}
+END_TEST
+
+START_TEST(test_noise_is_not_taken)
+{
+	struct made m;
+	two_depths(&m, 0.997, 0.997, "aa"); /* within 2 sqrt(2) tau = 0.57 % */
+	expect(&m, SUGGEST_KEPT, "shipped", NULL);
+	/* The same gain in a cell where shipped differs from itself by 6 %. */
+	two_depths(&m, 0.95, 0.95, "aa");
+	for (int i = 0; i < 2; i++)
+		json_object_set_new(json_object_get(json_object_get(m.cell[i], "timing"), "null"), "estimate",
+				    json_real(-0.06));
+	expect(&m, SUGGEST_KEPT, "shipped", NULL);
+}
+END_TEST
+
+START_TEST(test_slower_somewhere_is_not_taken)
+{
+	struct made m;
+	two_depths(&m, 0.8, 1.05, "aa");
+	expect(&m, SUGGEST_KEPT, "shipped", "faster in 1 and slower in 1 of 2");
+}
+END_TEST
+
+START_TEST(test_other_bits_are_not_taken)
+{
+	struct made m;
+	two_depths(&m, 0.8, 0.8, "bb");
+	expect(&m, SUGGEST_KEPT, "shipped", "bits would change");
+	/* Without digests the identity check speaks. */
+	two_depths(&m, 0.8, 0.8, "");
+	expect(&m, SUGGEST_CHANGED, "split=4", NULL);
+	two_depths(&m, 0.8, 0.8, "");
+	json_object_set_new(json_array_get(json_object_get(m.cell[1], "checks"), 1), "check", json_string("memory"));
+	expect(&m, SUGGEST_KEPT, "shipped", "bits would change");
+}
+END_TEST
+
+START_TEST(test_wrong_is_not_taken)
+{
+	struct made m;
+	two_depths(&m, 0.8, 0.8, "aa");
+	json_object_set_new(json_array_get(json_object_get(m.cell[1], "checks"), 1), "status", json_string("wrong"));
+	expect(&m, SUGGEST_KEPT, "shipped", "split=4 is wrong");
+}
+END_TEST
+
+START_TEST(test_headroom_is_not_taken)
+{
+	struct made m;
+	two_depths(&m, 0.8, 0.8, "aa");
+	json_object_set_new(json_array_get(json_object_get(m.cell[0], "arms"), 1), "role", json_string("headroom"));
+	expect(&m, SUGGEST_KEPT, "shipped", NULL);
+}
+END_TEST
+
+START_TEST(test_wrong_incumbent_is_replaced)
+{
+	struct made m;
+	two_depths(&m, 0.8, 0.8, "aa");
+	for (int i = 0; i < 2; i++)
+		json_object_set_new(m.cell[i], "selected", json_string("split=4"));
+	json_object_set_new(json_array_get(json_object_get(m.cell[1], "checks"), 1), "status", json_string("mismatch"));
+	expect(&m, SUGGEST_FIXED, "shipped", "split=4 is mismatch");
+}
+END_TEST
+
+START_TEST(test_incumbent_gives_way_to_shipped)
+{
+	struct made m;
+	two_depths(&m, 1.2, 1.2, "aa");
+	for (int i = 0; i < 2; i++)
+		json_object_set_new(m.cell[i], "selected", json_string("split=4"));
+	expect(&m, SUGGEST_CHANGED, "shipped", NULL);
+}
+END_TEST
+
+static void confirm(double fresh_2048, double fresh_32768, const char *bits, int wrong, int drop,
+		    enum suggest_outcome want, const char *note)
+{
+	struct made m, fresh;
+	two_depths(&m, 0.9, 0.9, "aa");
+	two_depths(&fresh, fresh_2048, fresh_32768, bits);
+	if (wrong)
+		json_object_set_new(json_array_get(json_object_get(fresh.cell[0], "checks"), 1), "status",
+				    json_string("wrong"));
+	struct suggest *s = propose(&m);
+	ck_assert_uint_eq(suggest_changes(s), 1);
+	fresh.v.n_cells -= (size_t)drop;
+	suggest_confirm(s, &fresh.v);
+	fresh.v.n_cells += (size_t)drop;
+	ck_assert_int_eq(s->row[0].outcome, want);
+	ck_assert_str_eq(s->row[0].arm, want == SUGGEST_CHANGED ? "split=4" : "shipped");
+	ck_assert_uint_eq(suggest_changes(s), want == SUGGEST_CHANGED);
+	if (note)
+		ck_assert_msg(s->row[0].note && strstr(s->row[0].note, note), "%s",
+			      s->row[0].note ? s->row[0].note : "no note");
+	suggest_destroy(s);
+	end(&m);
+	end(&fresh);
+}
+
+START_TEST(test_second_look)
+{
+	confirm(0.91, 0.92, "aa", 0, 0, SUGGEST_CHANGED, NULL);
+	confirm(1.0, 1.0, "aa", 0, 0, SUGGEST_WITHDRAWN, "not borne out");
+	confirm(0.9, 1.04, "aa", 0, 0, SUGGEST_WITHDRAWN, "not borne out");
+	confirm(0.9, 0.9, "cc", 0, 0, SUGGEST_WITHDRAWN, NULL);
+	confirm(0.9, 0.9, "aa", 1, 0, SUGGEST_WITHDRAWN, "measured anew: split=4 is wrong");
+	confirm(0.9, 0.9, "aa", 0, 1, SUGGEST_WITHDRAWN, NULL);
+	confirm(0.9, 0.9, "aa", 0, 2, SUGGEST_WITHDRAWN, "did not time");
+}
+END_TEST
+
+START_TEST(test_rows_are_sorted_and_keys_checked)
+{
+	struct made m;
+	static const char *const t_q[] = {"t_q"}, *const depth[] = {"depth"};
+	static const int order[] = {4, 1, 2};
+	static const double sorted[] = {1, 2, 4};
+	struct err err;
+	begin(&m);
+	for (int i = 0; i < 3; i++)
+		for (int k = 0; k < 2; k++) {
+			json_t *c = add_cell(&m, k ? "b" : "a", order[i], 64, "shipped");
+			add_arm(c, "shipped", "shipped", 10000, "aa", 0);
+		}
+	struct suggest *s = suggest_create(&m.v, t_q, 1, &err);
+	ck_assert_ptr_nonnull(s);
+	ck_assert_uint_eq(s->n_rows, 6);
+	for (size_t i = 0; i < 6; i++) {
+		ck_assert_str_eq(s->row[i].kernel, i < 3 ? "a" : "b");
+		ck_assert_double_eq(s->row[i].key[0], sorted[i % 3]);
+	}
+	suggest_destroy(s);
+	ck_assert_ptr_null(suggest_create(&m.v, depth, 1, &err));
+	ck_assert_ptr_nonnull(strstr(err.text, "depth"));
+	end(&m);
+	begin(&m);
+	ck_assert_ptr_null(suggest_create(&m.v, t_q, 1, &err));
+	end(&m);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("suggest");
+	TCase *c = tcase_create("rows");
+	tcase_add_test(c, test_faster_is_taken);
+	tcase_add_test(c, test_noise_is_not_taken);
+	tcase_add_test(c, test_slower_somewhere_is_not_taken);
+	tcase_add_test(c, test_other_bits_are_not_taken);
+	tcase_add_test(c, test_wrong_is_not_taken);
+	tcase_add_test(c, test_headroom_is_not_taken);
+	tcase_add_test(c, test_wrong_incumbent_is_replaced);
+	tcase_add_test(c, test_incumbent_gives_way_to_shipped);
+	tcase_add_test(c, test_second_look);
+	tcase_add_test(c, test_rows_are_sorted_and_keys_checked);
+	suite_add_tcase(s, c);
+	SRunner *r = srunner_create(s);
+	srunner_run_all(r, CK_NORMAL);
+	int failed = srunner_ntests_failed(r);
+	srunner_free(r);
+	return failed ? 1 : 0;
+}
