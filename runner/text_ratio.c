@@ -7,8 +7,11 @@
 enum { MAX_GROUPS = 24, MAX_SHAPES = 16 };
 
 struct widths {
-	int geometry, shape, of, over;
+	int geometry, shape, of, over, gap;
 };
+
+/* Columns beside those of struct widths: ratio, interval, pp, TFLOP/s of both, n. */
+enum { W_RATIO = 6, W_INTERVAL = 15, W_PP = 6, W_TFLOPS = 7, W_N = 2, N_COLUMNS = 10 };
 
 static bool same_group(const struct row *a, const struct row *b)
 {
@@ -82,16 +85,22 @@ static void heading(struct text *t, const struct row *r)
 	fprintf(f, ": t(%s) / t(%s)\n", r->of, r->over);
 }
 
-static void shape_line(struct text *t, const struct widths *w, const struct row *r)
+/* trouble that the verdict names anyway is not said of each shape. */
+static void shape_line(struct text *t, const struct widths *w, const struct row *r, const char *verdict_reason)
 {
 	char a[24], b[24], c[24], d[40], e[24], g[24], pp[24] = "-";
+	const int gap = w->gap;
+	const char *trouble =
+		r->trouble && strncmp(verdict_reason, r->trouble, strlen(r->trouble)) != 0 ? r->trouble : NULL;
 	if (r->ratio > 0)
 		snprintf(pp, sizeof pp, "%+.1f", 100 * (r->ratio - 1));
-	fprintf(t->o.out, "%-*s  %-*s  %*s  %*s  %6s  %-15s  %6s  %10s  %9s  %2d%s%s\n", w->geometry, r->geometry,
-		w->shape, r->shape ? r->shape : "", w->of, ms_text(a, r->selected_ns), w->over,
-		ms_text(b, r->shipped_ns), r->ratio > 0 ? text_ratio(c, r->ratio) : "-", interval_text(d, r->lo, r->hi),
-		pp, tflops_text(e, r->of_tflops), tflops_text(g, r->over_tflops), r->n, r->trouble ? "  " : "",
-		r->trouble ? r->trouble : "");
+	fprintf(t->o.out, "%-*s%*s%-*s%*s%*s%*s%*s%-*s", w->geometry, r->geometry, gap, "", w->shape,
+		r->shape ? r->shape : "", gap + w->of, ms_text(a, r->selected_ns), gap + w->over,
+		ms_text(b, r->shipped_ns), gap + W_RATIO, r->ratio > 0 ? text_ratio(c, r->ratio) : "-", gap, "",
+		W_INTERVAL, interval_text(d, r->lo, r->hi));
+	fprintf(t->o.out, "%*s%*s%*s%*d%s%s\n", gap + W_PP, pp, gap + W_TFLOPS, tflops_text(e, r->of_tflops),
+		gap + W_TFLOPS, tflops_text(g, r->over_tflops), gap + W_N, r->n, trouble ? "  " : "",
+		trouble ? trouble : "");
 }
 
 static void mean_line(struct text *t, const struct widths *w, const char *name, const json_t *x)
@@ -101,14 +110,14 @@ static void mean_line(struct text *t, const struct widths *w, const char *name, 
 		return;
 	snprintf(label, sizeof label, "%s, %lld of %lld", name, (long long)text_integer(x, "n"),
 		 (long long)text_integer(x, "of"));
-	const int left = w->geometry + w->shape + w->of + w->over + 6;
+	const int left = w->geometry + w->shape + w->of + w->over + 3 * w->gap;
 	const double ratio = text_number(x, "ratio");
-	fprintf(t->o.out, "%-*s  %6s  %-15s  ", left, label, ratio > 0 ? text_ratio(c, ratio) : "-",
-		interval_text(d, text_number(x, "lo"), text_number(x, "hi")));
+	fprintf(t->o.out, "%-*s%*s%*s%-*s", left, label, w->gap + W_RATIO, ratio > 0 ? text_ratio(c, ratio) : "-",
+		w->gap, "", W_INTERVAL, interval_text(d, text_number(x, "lo"), text_number(x, "hi")));
 	if (ratio > 0)
-		fprintf(t->o.out, "%+6.1f\n", 100 * (ratio - 1));
+		fprintf(t->o.out, "%+*.1f\n", w->gap + W_PP, 100 * (ratio - 1));
 	else
-		fputs("     -\n", t->o.out);
+		fprintf(t->o.out, "%*s\n", w->gap + W_PP, "-");
 }
 
 static void control_line(struct text *t, const char *label, const json_t *c, const char *not_asked)
@@ -189,8 +198,8 @@ static void widths_of(const struct text *t, const struct row *r, struct widths *
 	char buf[24];
 	snprintf(of, 40, "%.30s ms", r->of);
 	snprintf(over, 40, "%.30s ms", r->over);
-	*w = (struct widths){8, r->shape_names ? text_columns(r->shape_names) : 0, text_columns(of),
-			     text_columns(over)};
+	*w = (struct widths){8, r->shape_names ? text_columns(r->shape_names) : 0, text_columns(of), text_columns(over),
+			     2};
 	for (size_t i = 0; i < t->n_rows; i++) {
 		const struct row *x = &t->row[i];
 		if (!x->is_ratio || !same_group(x, r))
@@ -200,6 +209,9 @@ static void widths_of(const struct text *t, const struct row *r, struct widths *
 		w->of = (int)strlen(ms_text(buf, x->selected_ns)) > w->of ? (int)strlen(buf) : w->of;
 		w->over = (int)strlen(ms_text(buf, x->shipped_ns)) > w->over ? (int)strlen(buf) : w->over;
 	}
+	const int columns = w->geometry + w->shape + w->of + w->over + W_RATIO + W_INTERVAL + W_PP + 2 * W_TFLOPS + W_N;
+	if (columns + (N_COLUMNS - 1) * w->gap > t->o.width)
+		w->gap = 1;
 }
 
 static void group_block(struct text *t, const struct row *first)
@@ -210,9 +222,10 @@ static void group_block(struct text *t, const struct row *first)
 	int shown = 0, hidden = 0;
 	widths_of(t, first, &w, of, over);
 	heading(t, first);
-	fprintf(t->o.out, "%-*s  %-*s  %*s  %*s  %6s  %-15s  %6s  %10s  %9s  %2s\n", w.geometry, "geometry", w.shape,
-		first->shape_names ? first->shape_names : "", w.of, of, w.over, over, "ratio", text_interval_title(t),
-		"pp", "TFLOP/s of", "over", "n");
+	fprintf(t->o.out, "%-*s%*s%-*s%*s%*s%*s%*s%-*s%*s%*s%*s%*s\n", w.geometry, "geometry", w.gap, "", w.shape,
+		first->shape_names ? first->shape_names : "", w.gap + w.of, of, w.gap + w.over, over, w.gap + W_RATIO,
+		"ratio", w.gap, "", W_INTERVAL, text_interval_title(t), w.gap + W_PP, "pp", w.gap + W_TFLOPS, "TFLOP/s",
+		w.gap + W_TFLOPS, "over", w.gap + W_N, "n");
 	for (size_t i = 0; i < t->n_rows; i++) {
 		const struct row *r = &t->row[i];
 		if (!r->is_ratio || !same_group(r, first))
@@ -222,7 +235,7 @@ static void group_block(struct text *t, const struct row *first)
 			continue;
 		}
 		shown++;
-		shape_line(t, &w, r);
+		shape_line(t, &w, r, text_get(x, "reason"));
 	}
 	if (hidden)
 		fprintf(t->o.out, "... and %d more shapes (-v: every one)\n", hidden);
