@@ -188,8 +188,8 @@ static bool whole(const char *text, bool *negative, uint64_t *v, struct err *why
 
 bool scalar_int(const char *text, int64_t *out, struct err *why)
 {
-	bool negative;
-	uint64_t v;
+	bool negative = false;
+	uint64_t v = 0; /* gcc 12 does not see that whole() sets both */
 	if (!whole(text, &negative, &v, why))
 		return false;
 	if (v > (uint64_t)INT64_MAX + negative)
