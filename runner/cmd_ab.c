@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "ab.h"
@@ -153,8 +154,10 @@ static int ab(const struct options *o, const char *base, const char *head)
 		fprintf(stderr, "assay ab: %d kernel%s of arms that are not in both builds left out\n", left_out,
 			left_out > 1 ? "s" : "");
 	char path[300];
-	char now[21];
-	run_time_text(now);
+	char now[32];
+	const time_t t = time(NULL);
+	struct tm tm;
+	strftime(now, sizeof now, "%Y%m%dT%H%M%S", localtime_r(&t, &tm));
 	snprintf(path, sizeof path, "%s-%s.jsonl", both->name, now);
 	const char *plugins[] = {pair, NULL};
 	const struct run_job job = {

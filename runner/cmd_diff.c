@@ -314,6 +314,8 @@ static int run(int argc, char **argv)
 		fprintf(stderr, "assay diff: %s: cannot write\n", o.out ? o.out : "standard output");
 		status = EXIT_USAGE;
 	}
+	if (status == EXIT_USAGE && out != stdout)
+		unlink(o.out); /* half a comparison is none */
 	if (o.advisory && (status == EXIT_FAIL || status == EXIT_INCOMPLETE)) {
 		fprintf(stderr, "assay diff: --advisory: exit 0; it would have been %d\n", status);
 		status = EXIT_PASS;

@@ -180,15 +180,16 @@ static bool check_alike(const struct assay_kernel *a, const struct assay_kernel 
 			return err_set(err, "the two builds of '%s' differ in parameter '%s'", name, a->params[i].name);
 	for (int i = 0; i < a->n_tensors; i++) {
 		const struct assay_tensor *x = &a->tensors[i], *y = &b->tensors[i];
-		if (strcmp(x->name, y->name) != 0 || x->role != y->role || x->dtype != y->dtype || x->record_bytes != y->record_bytes)
+		if (strcmp(x->name, y->name) != 0 || x->role != y->role || x->dtype != y->dtype ||
+		    x->record_bytes != y->record_bytes)
 			return err_set(err, "the two builds of '%s' differ in tensor '%s'", name, x->name);
 	}
 	return true;
 }
 
 /* NAME with the arms of both, those of the base first. */
-static void add_pair(struct registry *r, const struct assay_kernel *base, const struct assay_kernel *head, const char *name,
-		     const char *origin)
+static void add_pair(struct registry *r, const struct assay_kernel *base, const struct assay_kernel *head,
+		     const char *name, const char *origin)
 {
 	struct entry e = {.origin = origin};
 	e.arms = must(calloc((size_t)(base->n_arms + head->n_arms), sizeof *e.arms));

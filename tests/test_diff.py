@@ -106,13 +106,42 @@ def location(samples):
     return median([(d[i] + d[k]) / 2 for i in range(len(d)) for k in range(i + 1)])
 
 
+def lag1(d):
+    middle = median(d)
+    reach = 3 * 1.4826 * median([abs(x - middle) for x in d])
+    c = [min(max(x, middle - reach), middle + reach) for x in d]
+    mean = sum(c) / len(c)
+    return sum((x - mean) * (y - mean) for x, y in zip(c, c[1:])) / sum((x - mean) ** 2 for x in c)
+
+
+def error(samples):
+    """Standard error of the location of 16 samples: half of [w[29], w[M-1-29]], the one-look interval at 2.5 %, widened for rounds that follow
+    each other, over 1.96."""
+    d = [math.log(x) for x in samples]
+    w = sorted((d[i] + d[k]) / 2 for i in range(len(d)) for k in range(i + 1))
+    r = min(lag1(d), 0.9)
+    return (w[len(w) - 1 - 29] - w[29]) / 2 / 1.96 * (math.sqrt((1 + r) / (1 - r)) if r > 0 else 1)
+
+
+def holm(p, alpha=0.05):
+    """Indices that are rejected."""
+    out = set()
+    for rank, i in enumerate(sorted(range(len(p)), key=lambda i: p[i])):
+        if p[i] > alpha / (len(p) - rank):
+            break
+        out.add(i)
+    return out
+
+
 def numbers(folder):
-    a = File(folder / "a.jsonl", noise=11, processes=2, t_q=(1, 4)).write()
-    f = File(folder / "b.jsonl", noise=12, processes=3, t_q=(1, 4), drift=0.02)
-    f.cells[1].slower("split=4", 1.07)
+    tau = 0.004
+    a = File(folder / "a.jsonl", noise=11, processes=2, t_q=(1, 4), sigma=0.01, tau=tau).write()
+    f = File(folder / "b.jsonl", noise=12, processes=3, t_q=(1, 4), sigma=0.01, tau=tau, drift=0.02)
+    for i, c in enumerate(f.cells):
+        c.slower("split=4", (1.07, 1.03, 1.018, 0.985, 1.012, 0.96, 1, 1)[i])
     f.write()
     _, d = diff(a.path, f.path)
-    y = [{}, {}]
+    y, v = [{}, {}], [{}, {}]
     for side, name in enumerate(("a.jsonl", "b.jsonl")):
         for line in open(folder / name):
             r = json.loads(line)
@@ -120,16 +149,33 @@ def numbers(folder):
                 continue
             for arm in ("shipped", "split=4"):
                 runs = [r["arms"]] + [p["arms"] for p in r["repeats"]]
-                y[side][r["id"], arm] = sum(location(x["samples_ns"]) for run in runs for x in run if x["name"] == arm) / len(runs)
+                series = [x["samples_ns"] for run in runs for x in run if x["name"] == arm]
+                y[side][r["id"], arm] = sum(map(location, series)) / len(runs)
+                v[side][r["id"], arm] = (sum(error(x) ** 2 for x in series) / len(runs) + tau**2) / len(runs)
     shipped = [y[1][k] - y[0][k] for k in y[0] if k[1] == "shipped"]
     sentinel = [math.log(round(t * math.exp(0.02)) / t) for t in (50000, 90000)]
     drift = median(shipped + sentinel)
     check(abs(d["drift"] - drift) < 1e-5, f"drift {d['drift']} is {drift}")
-    for r in d["rows"]:
+    controls = shipped + sentinel
+    spread = 1.4826 * median([abs(c - drift) for c in controls])
+    var_drift = (1.2533 * spread) ** 2 / len(controls)
+    check(abs(d["tau"] - tau) < 1e-9, f"tau {d['tau']}: the controls of this file scatter by less than it explains")
+    rows = [r for r in d["rows"] if r["ratio"]]
+    p, change = [], []
+    for r in rows:
         k = (r["id"], r["arm"])
-        check(abs(math.log(r["ratio"]) - (y[1][k] - y[0][k] - drift)) < 1e-5, f"ratio of {k}")
-    slower = [r for r in d["rows"] if r["state"] == "slower"]
-    check(len(slower) == 1 and slower[0]["arm"] == "split=4", "the planted arm and nothing else")
+        delta, se = y[1][k] - y[0][k] - drift, math.sqrt(v[0][k] + v[1][k] + var_drift)
+        check(abs(math.log(r["ratio"]) - delta) < 1e-5, f"ratio of {k}")
+        for end, sign in (("lo", -1), ("hi", 1)):
+            check(abs(math.log(r[end]) - (delta + sign * 1.959964 * se)) < 1e-5, f"{end} of {k}")
+        p.append(math.erfc(abs(delta / se) / math.sqrt(2)))
+        change.append(delta)
+    check(len(rows) == len(y[0]) and d["comparisons"] == len(rows), "every arm of every cell is compared")
+    rejected, least = holm(p), math.log(1.01)
+    for i, r in enumerate(rows):
+        want = "same" if abs(change[i]) <= least else "undecided" if i not in rejected else "slower" if change[i] > 0 else "faster"
+        check(r["state"] == want, f"{r['id']} {r['arm']}: {r['state']}, not {want} ({change[i]:.4f}, p {p[i]:.2g})")
+    check({"same", "undecided", "slower", "faster"} == {r["state"] for r in rows}, "every state of a time is among them")
 
 
 def ab(folder):
