@@ -119,6 +119,13 @@ bool diff_control_add(struct diff_controls *c, double change, double v);
 
 /* diff_cell.c: one cell record of a side. */
 bool diff_take_cell(struct diff *d, enum diff_side side, const json_t *record, int64_t line, struct err *err);
+/* diff_conditions.c. Hashes are 0 where the record has nothing of the kind. */
+uint32_t diff_params_hash(const json_t *record);
+void diff_data_hashes(const json_t *record, uint32_t *data, uint32_t *dtypes);
+/* "seed|clock|scrub|…": what a cell was timed with. */
+void diff_conditions_text(const json_t *record, char *out, size_t cap);
+/* The first field in which they differ, from field `first` (0: the seed), as a sentence. A field that one side lacks does not differ. */
+bool diff_conditions_differ(const char *base, const char *head, int first, char *why, size_t cap);
 /* diff_arm.c: the arms of a record, in short. */
 struct diff_reading {
 	const char *name;
