@@ -92,7 +92,7 @@ void html_audit(FILE *f, const struct report *r)
 			fputs("</td>", f);
 		}
 		for (size_t k = 0; k < 8; k++)
-			html_td_number(f, c[k], text_count(buf, (int64_t)c[k]));
+			html_td_number(f, c[k], text_count(buf, (int64_t)fmax(-9e18, fmin(9e18, c[k]))));
 		const double ends[] = {a[i].min, a[i].max};
 		for (size_t k = 0; k < 2; k++) {
 			snprintf(buf, sizeof buf, "%.5g", ends[k]);

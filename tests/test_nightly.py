@@ -140,6 +140,9 @@ def main():
 
         listed.write_text("--resume suites/night.yaml\n")
         check("a list that begins with an option is refused", night()[0] == 2)
+        listed.write_text("cuda: suites/none.yaml\n")
+        code, out, both = night()
+        check("what is for another machine is said and no failure", code == 0 and "none is for cuda alone" in out, both)
         listed.write_text("suites/none.yaml\n")
         code, out, both = night()
         check("a suite that is not there is exit 2", code == 2 and "could not be run" in out, both)

@@ -72,7 +72,8 @@ static const char *const tables[] = {
 	"key: [t_q]\nlookup: nearest\nrows:\n  '*q': {1: a, 3: b, 9: c}\n  mla.decompress_v: {0.5: d, default: e}\n",
 	"key: [t_q, kv]\nlookup: floor\nrows:\n  mla.absorb_q:\n    - {t_q: 1, kv: 2048, arm: a}\n    - {t_q: 1, kv: "
 	"4, arm: b}\n"
-	"    - {t_q: 4, kv: 0, arm: c}\n    - {arm: d}\n  moe.gemm:\n    - {t_q: 1, kv: 1, arm: \"e\\\"f?\\\\\"}\ndefault: "
+	"    - {t_q: 4, kv: 0, arm: c}\n    - {arm: d}\n  moe.gemm:\n    - {t_q: 1, kv: 1, arm: "
+	"\"e\\\"f?\\\\\"}\ndefault: "
 	"shipped\n",
 	"key: [t_q, kv]\nlookup: nearest\nrows:\n  '*':\n    - {t_q: 2, kv: 8, arm: a}\n    - {t_q: 4, kv: 2, arm: "
 	"b}\n    - {t_q: 4, kv: 9, arm: c}\n",
