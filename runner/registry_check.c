@@ -289,12 +289,9 @@ bool registry_check_kernel(const struct assay_kernel *k, struct err *err)
 	for (int i = 0; i < k->n_arms; i++) {
 		if (!check_arm(k, i, err))
 			return false;
-		bool here = false;
-		for (int b = 0; b < ASSAY_N_BACKENDS; b++) {
-			here |= k->arms[i].ops[b] != NULL;
-			derives |= k->arms[i].ops[b] && k->arms[i].ops[b]->derive;
-		}
-		derives |= !here; /* an arm that this build lacks may be the one that packs it */
+		/* Operations that are not here, of a device that this build lacks, may be the ones that pack it. */
+		for (int b = 0; b < ASSAY_N_BACKENDS; b++)
+			derives |= !k->arms[i].ops[b] || k->arms[i].ops[b]->derive;
 	}
 	if (derived && !derives)
 		return err_set(err, "kernel '%s' has an ASSAY_DERIVED tensor and no arm with derive", k->name);
