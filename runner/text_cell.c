@@ -23,13 +23,21 @@ static void tally_arm(struct text *t, struct tally *y, const char *arm, bool fai
 	y->arm_failed[i] |= failed;
 }
 
+/* A record may hold any number: a sum that would not fit stays where it is. */
+static void add_count(int64_t *sum, const json_t *f, const char *key)
+{
+	int64_t n = text_integer(f, key);
+	if (n > 0 && n <= INT64_MAX - *sum)
+		*sum += n;
+}
+
 static void tally_finding(struct text *t, struct tally *y, const json_t *f, bool failed)
 {
 	y->findings++;
-	y->launches += text_integer(f, "launches");
-	y->launches_differ += text_integer(f, "launches_differ");
-	y->rows += text_integer(f, "rows");
-	y->rows_of += text_integer(f, "rows_of");
+	add_count(&y->launches, f, "launches");
+	add_count(&y->launches_differ, f, "launches_differ");
+	add_count(&y->rows, f, "rows");
+	add_count(&y->rows_of, f, "rows_of");
 	y->controls += json_is_true(json_object_get(f, "control"));
 	double worst = text_number(f, "worst_over_allowed");
 	if (worst > y->worst || (isfinite(worst) && !(y->worst > 0)))

@@ -230,7 +230,6 @@ LACK(l_tensor_overlap, (x->tensor[0].dtype = ASSAY_RECORD, x->tensor[0].fields =
 LACK(l_tensor_record_end, (x->tensor[0].dtype = ASSAY_RECORD, x->tensor[0].fields = overlapping,
 			   x->tensor[0].n_fields = 1, x->tensor[0].record_bytes = 1))
 LACK(l_output, x->tensor[1].role = ASSAY_WORKSPACE)
-LACK(l_derive, x->tensor[0].role = ASSAY_DERIVED)
 LACK(l_rank, x->k.shape = rank3)
 LACK(l_shape_fails, x->k.shape = fails)
 LACK(l_negative, x->k.shape = negative)
@@ -244,7 +243,7 @@ LACK(l_arm_range, x->arm[1].arg_min = 100)
 LACK(l_arm_pow2, x->arm[1].arg_min = 0)
 LACK(l_arm_doc, x->arm[1].doc = NULL)
 LACK(l_arm_run, x->ops.run = NULL)
-LACK(l_arm_nowhere, x->arm[0].ops[ASSAY_HOST] = NULL)
+LACK(l_arm_nowhere, (x->k.n_arms = 1, x->arm[0].ops[ASSAY_HOST] = NULL))
 LACK(l_axes, x->k.data_axes = no_such_axis)
 LACK(l_row_rank, x->k.row_rank = 0)
 LACK(l_row_rank_high, x->k.row_rank = 3)
@@ -280,7 +279,6 @@ static const struct {
 	{l_tensor_overlap, "overlap"},
 	{l_tensor_record_end, "ends at byte 2 of a record of 1"},
 	{l_output, "has no output"},
-	{l_derive, "no arm with derive"},
 	{l_rank, "names 2 dimensions (\"t n\") and shape() gives rank 3"},
 	{l_shape_fails, "shape() fails"},
 	{l_negative, "negative dimension"},
@@ -294,7 +292,7 @@ static const struct {
 	{l_arm_pow2, "at least 1 with arg_pow2"},
 	{l_arm_doc, "arm 'split' lacks its line of doc"},
 	{l_arm_run, "ops without run"},
-	{l_arm_nowhere, "has no ops on any backend"},
+	{l_arm_nowhere, "no arm with ops on any backend"},
 	{l_axes, "data_axes names 'kv'"},
 	{l_row_rank, "row_rank 0"},
 	{l_row_rank_high, "row_rank 3 is more than the rank 2"},
