@@ -214,8 +214,8 @@ static void finding_of(struct job *j, int a)
 }
 
 /* only: the one subject that this reference is for; -1: all of them. */
-static bool one_output(struct stage *st, const struct evidence *ev, const struct assay_call *call, int t, int out, int only,
-		       struct err *err)
+static bool one_output(struct stage *st, const struct evidence *ev, const struct assay_call *call, int t, int out,
+		       int only, struct err *err)
 {
 	const struct assay_kernel *k = st->cell->kernel;
 	const struct check_reference *c = &st->cell->checks.reference;
