@@ -3,7 +3,7 @@
 these two are named and nothing else. And a night that was killed is taken up again. Speeds differ by a factor of three, so that no load of the
 machine decides.
 
-usage: test_nightly.py ASSAY ROOT
+usage: test_nightly.py ASSAY ROOT [--timing]     --timing plants the slow arm too
 """
 import json
 import os
@@ -14,6 +14,7 @@ import tempfile
 from pathlib import Path
 
 ASSAY, ROOT = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve()
+TIMING = "--timing" in sys.argv
 
 SUITE = """\
 assay: 1
@@ -108,19 +109,21 @@ def main():
         code, out, both = night()
         check("the second night is quiet", code == 0 and "quiet, 4 of 4 cells compared" in out, both)
 
-        write(speed="more=2000", bits="flip_bit")
+        # The slow arm only where a timing may be asserted: nothing that must pass on a busy machine depends on one.
+        write(speed="more=2000" if TIMING else "shipped", bits="flip_bit")
         code, out, both = night()
         check("planted faults fail", code == 1 and out.startswith("FAIL"), both)
         against = out[out.find("against the last baseline"):]
-        check("the slow arm is named", "speed/probe.work/default/default/steps=4000 candidate" in against, out)
+        if TIMING:
+            check("the slow arm is named", "speed/probe.work/default/default/steps=4000 candidate" in against, out)
         check("the flipped bit is named", "bits/probe.faults/rows/unit/d=96 candidate" in against, out)
-        check("and nothing else", "steady/" not in out and "same/" not in out and against.count("candidate") == 2, out)
+        check("and nothing else", "steady/" not in out and "same/" not in out and against.count("candidate") == 1 + TIMING, out)
 
         device = next((work / "results/nightly").glob("*/2*"))
         for name in ("night.jsonl", "night.2.jsonl", "night.3.jsonl", "report.html", "report.md", "junit.xml", "night.3.last.md"):
             check(f"{name} is there", (device / name).exists(), str(list(device.iterdir())))
         junit = (device / "junit.xml").read_text() if (device / "junit.xml").exists() else ""
-        check("JUnit has two failures", 'failures="2"' in junit, junit[:400])
+        check("JUnit has the failures", f'failures="{1 + TIMING}"' in junit, junit[:400])
 
         # A night that was killed: header and one cell are kept, the rest is done.
         write()
