@@ -333,7 +333,8 @@ static void proven_text(const struct text *t, FILE *f)
 	const char *sep = "";
 	char a[32], b[32];
 	int64_t within = 0, timed = 0, gated = 0;
-	fputs(": ", f);
+	/* After a failure the count must not read as if it were of what failed. */
+	fputs(t->footer && text_integer(t->footer, "exit") == EXIT_PASS ? ": " : "; held: ", f);
 	for (size_t i = 0; i < sizeof proofs / sizeof *proofs; i++) {
 		const struct tally *y = &t->tally[proofs[i].check];
 		if (y->cells - y->failed_cells <= 0)
@@ -361,7 +362,7 @@ static void proven_text(const struct text *t, FILE *f)
 		sep = ", ";
 	}
 	if (!*sep)
-		fputs("nothing held", f);
+		fputs("nothing", f);
 }
 
 static const char *short_device(const struct text *t)
