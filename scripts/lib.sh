@@ -22,6 +22,7 @@ need() {
 	"${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 }
 
+# shellcheck disable=SC2034 # used by the scripts that source this
 build_packages=(gcc libc6-dev libgomp1 meson ninja-build pkg-config libyaml-dev libjansson-dev git ca-certificates)
 
 # build FOLDER [meson options...]: sets up once, compiles what changed.
