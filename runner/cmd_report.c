@@ -6,6 +6,7 @@
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "diag.h"
@@ -93,16 +94,19 @@ static void write_report(const struct report *r, FILE *f, const struct options *
 	}
 }
 
-/* Into a file beside it first, so that a half-written report is never found under the name. */
+/* Into a file beside it first, so that a half-written report is never found under the name; but a device, a pipe or a link is written to, not
+ * replaced. */
 static int write_file(const struct report *r, const struct options *o)
 {
 	char *part = NULL;
 	int status = EXIT_INCOMPLETE;
+	struct stat st;
+	const bool direct = lstat(o->out, &st) == 0 && !S_ISREG(st.st_mode);
 	if (!o->force && access(o->out, F_OK) == 0) {
 		fprintf(stderr, "assay report: %s exists\nhint: --force replaces it\n", o->out);
 		return EXIT_USAGE;
 	}
-	if (asprintf(&part, "%s.part", o->out) < 0)
+	if (asprintf(&part, direct ? "%s" : "%s.part", o->out) < 0)
 		abort();
 	FILE *f = fopen(part, "w");
 	if (!f) {
@@ -113,9 +117,10 @@ static int write_file(const struct report *r, const struct options *o)
 	write_report(r, f, o);
 	bool bad = ferror(f) != 0;
 	bad |= fclose(f) != 0;
-	if (bad || rename(part, o->out) != 0) {
+	if (bad || (!direct && rename(part, o->out) != 0)) {
 		fprintf(stderr, "assay report: cannot write %s: %s\n", o->out, strerror(errno));
-		unlink(part);
+		if (!direct)
+			unlink(part);
 	} else {
 		status = EXIT_PASS;
 	}
