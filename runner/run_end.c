@@ -9,6 +9,8 @@
 /* Fresh processes look at what is pending; then the verdicts are final and their lines are written. */
 bool run_settle(struct run *r, struct err *err)
 {
+	/* Biased cells make a noisy run whether or not anything in it is suspect: diff and baselines ask. */
+	r->env.noisy = judge_noisy((int)r->counts.biased, (int)r->timed);
 	if (r->n_pending == 0)
 		return true;
 	for (int k = 1; k < r->job->processes && !run_interrupted(r); k++) {
