@@ -210,11 +210,11 @@ bool host_cpu_read(struct host_cpu *c, int threads, struct err *err)
 	c->quota_cpus = read_quota();
 
 	if (threads < 0)
-		return err_set(err, "host: threads is %d; give 1 to %d, or 0 for cores - 1", threads, n);
+		return err_set(err, "host: threads is %d; give 1 to %d, or leave it out for cores - 1", threads, n);
 	if (threads > n)
 		return err_set(err,
-			       "host: threads is %d, but this process may use %d CPU%s; give 1 to %d, or 0 for cores - "
-			       "1",
+			       "host: threads is %d, but this process may use %d CPU%s; give 1 to %d, or leave it "
+			       "out for cores - 1",
 			       threads, n, n == 1 ? "" : "s", n);
 	int usable = c->n_cores;
 	if (c->quota_cpus > 0 && c->quota_cpus < usable)
