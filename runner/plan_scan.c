@@ -198,6 +198,10 @@ bool plan_scan(struct plan *p, const struct plan_filter *f, struct diags *d, str
 		cell_set_seal(&p->whole);
 	if (p->chosen.word)
 		cell_set_seal(&p->chosen);
+	if (p->whole.count == 0 && !diags_errors(d)) {
+		err_set(err, "no cell is left: every point of the suite is excluded");
+		goto out;
+	}
 	for (int i = 0; i < n_filters; i++)
 		if (!s.filter_hits[i] && !diags_errors(d)) {
 			filter_explain(p, &f->filter[i], err);
