@@ -249,9 +249,26 @@ static void put_aggregates(struct lines *l, json_t *fresh)
 	}
 }
 
+static json_t *footer_of(const struct lines *l)
+{
+	return l->n && strcmp(kind_of(l->line[l->n - 1]), "footer") == 0 ? l->line[l->n - 1] : NULL;
+}
+
+/* The status of the run, as it would be today: what ended it early, or made it incomplete by --strict, is in the file alone. */
+static int exit_status(const struct lines *l, int judged, bool anew)
+{
+	const json_t *footer = footer_of(l);
+	const int was = (int)json_integer_value(json_object_get(footer, "exit"));
+	if (was == EXIT_SIGINT || was == EXIT_SIGTERM)
+		return was;
+	if (judged != EXIT_PASS)
+		return judged;
+	return !footer || (!anew && was == EXIT_INCOMPLETE) ? EXIT_INCOMPLETE : judged;
+}
+
 static void put_footer(struct lines *l, const json_t *aggregates, bool noisy, bool anew)
 {
-	json_t *footer = l->n && strcmp(kind_of(l->line[l->n - 1]), "footer") == 0 ? l->line[l->n - 1] : NULL;
+	json_t *footer = footer_of(l);
 	struct run_counts c = {0};
 	size_t i;
 	json_t *a;
@@ -352,7 +369,9 @@ static int rejudge(const char *path, const char *out, enum verdict_open how, cha
 	size_t k;
 	json_t *a;
 	json_array_foreach(aggregates, k, a) record_count_aggregate(a, &c);
-	status = record_exit(&c, false, false);
+	status = exit_status(&l, record_exit(&c, false, false), n_set > 0);
+	if (!footer_of(&l))
+		fprintf(stderr, "assay rejudge: %s was cut short: it has no footer\n", path);
 	FILE *text = strcmp(out, "-") == 0 ? stderr : stdout;
 	if (l.torn)
 		fprintf(stderr, "assay rejudge: %s: the last line is cut short; it is left out\n", path);
