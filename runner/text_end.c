@@ -149,16 +149,24 @@ static void row_place(FILE *f, const struct row *r)
 		fprintf(f, "%s%s=%s", i ? "," : " ", r->axes->name[i], text_number_text(buf, r->at[i]));
 }
 
+/* Timed, or passed or undecided without: a cell that failed before its first round says nothing of time, though what it serves be the
+ * shipped arm. */
+static bool speaks_of_time(const struct row *r)
+{
+	return r->judged && (r->timed || r->status == ST_INCONCLUSIVE || r->status == ST_PASS);
+}
+
 static void timing_line(struct text *t)
 {
 	const struct row *worst = NULL;
-	int64_t timed = 0, within = 0, gated = 0, undecided = 0, invalid = 0;
+	int64_t timed = 0, within = 0, gated = 0, undecided = 0, invalid = 0, untimed = 0;
 	double margin_lo = INFINITY, margin_hi = 0, floor_ns = 0;
 	for (size_t i = 0; i < t->n_rows; i++) {
 		const struct row *r = &t->row[i];
-		if (!r->judged || (!r->timed && r->status != ST_INCONCLUSIVE && r->status != ST_PASS))
+		if (!speaks_of_time(r))
 			continue;
 		timed++;
+		untimed += r->trivial && !r->timed;
 		gated += r->gating;
 		undecided += r->undecided;
 		invalid += r->invalid;
@@ -190,8 +198,10 @@ static void timing_line(struct text *t)
 		fprintf(f, "; worst %s ", text_ratio(a, worst->ratio));
 		row_place(f, worst);
 	} else {
-		fputs("; every served arm is the shipped one", f);
+		fputs(within == timed ? "; every served arm is the shipped one" : "; each of these is the shipped one", f);
 	}
+	if (untimed)
+		fprintf(f, "; %s of them not timed", text_count(a, untimed));
 	if (undecided)
 		fprintf(f, "; %s undecided", text_count(a, undecided));
 	if (invalid)
@@ -343,9 +353,10 @@ static void proven_text(const struct text *t, FILE *f)
 		sep = ", ";
 	}
 	for (size_t i = 0; i < t->n_rows; i++) {
-		timed += t->row[i].judged && t->row[i].status != ST_SKIP;
-		within += t->row[i].judged && t->row[i].within;
-		gated += t->row[i].judged && t->row[i].gating;
+		const struct row *r = &t->row[i];
+		timed += r->judged && r->status != ST_SKIP;
+		within += speaks_of_time(r) && r->within;
+		gated += r->judged && r->gating;
 	}
 	if (timed) {
 		fprintf(f, "%stiming %s%s", sep, text_count(a, within), gated == 0 ? " (diagnostic)" : "");
