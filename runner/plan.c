@@ -155,6 +155,7 @@ bool plan_cell(const struct plan *p, int64_t i, struct arena *a, struct cell *ou
 		.id = arena_strndup(a, id, len),
 		.suite = p->suite->name,
 		.suite_path = p->suite->path,
+		.set_words = p->suite->set_words,
 		.case_id = c->id,
 		.kernel_name = g.desc->name,
 		.geometry = group_geometry_name(&g),

@@ -197,6 +197,7 @@ static json_t *rerun_json(const struct cell *c)
 		fputs(path, f);
 	else
 		put_quoted(f, path);
+	fputs(c->set_words ? c->set_words : "", f);
 	fputs(" --filter ", f);
 	char *filter = NULL;
 	size_t m = 0;

@@ -102,6 +102,20 @@ static void hash_files(struct suite *s)
 	sha256_hex_final(&h, s->sha256);
 }
 
+/* Quoted for a shell, as the rerun command of a record wants them. */
+static const char *set_words(struct arena *a, const struct suite_options *opt)
+{
+	const char *words = "";
+	for (int i = 0; i < opt->n_set; i++) {
+		const char *p = opt->set[i].text, *q;
+		words = arena_printf(a, "%s --set '", words);
+		for (; (q = strchr(p, '\'')); p = q + 1)
+			words = arena_printf(a, "%s%.*s'\\''", words, (int)(q - p), p);
+		words = arena_printf(a, "%s%s'", words, p);
+	}
+	return words;
+}
+
 static struct suite *load(const char *path, const char *text, size_t n, const struct suite_options *opt,
 			  struct diags *diags)
 {
@@ -110,6 +124,7 @@ static struct suite *load(const char *path, const char *text, size_t n, const st
 	struct loader l = {.arena = a, .diags = diags, .opt = opt, .full = full};
 	full->s.arena = a;
 	full->s.path = arena_strdup(a, path);
+	full->s.set_words = set_words(a, opt);
 	int before = diags_errors(diags);
 	if (load_files(&l, path, text, n)) {
 		load_overrides(&l);

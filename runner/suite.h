@@ -132,9 +132,13 @@ struct suite_file { const char *path; char sha256[65]; };
 /* Which layer set a value: for `assay explain`. path is dotted: "timing.max_rounds". */
 struct provenance { const char *path; const char *layer; struct mark mark; };
 
+/* One `--set PATH=VALUE` of the command line. */
+struct suite_override { const char *text; };
+
 struct suite {
 	struct arena *arena;
 	const char *path, *name, *about;
+	const char *set_words;               /* the --set of the command line, quoted for a shell: "" or " --set 't_q=1'" */
 	char sha256[65];                     /* over the suite and its includes and tables */
 	const struct suite_file *file;
 	int n_files;
@@ -150,9 +154,6 @@ struct suite {
 	int n_rigs;
 	int64_t max_cells;                   /* cap on the expansion */
 };
-
-/* One `--set PATH=VALUE` of the command line. */
-struct suite_override { const char *text; };
 
 struct suite_options {
 	const struct registry *registry;
