@@ -43,7 +43,7 @@ static void print_option(const char *option, const char *value)
 	putchar('\'');
 }
 
-/* The command of the record, and what this command line said beside. */
+/* The command of the record, which has the --set, and what else this command line said. */
 static void print_rerun(const struct options *o, const struct cell *c)
 {
 	json_t *record = record_cell_begin(c);
@@ -53,8 +53,6 @@ static void print_rerun(const struct options *o, const struct cell *c)
 		print_option("--backend", o->backend);
 	if (o->device)
 		print_option("--device", o->device);
-	for (int i = 0; i < o->n_set; i++)
-		print_option("--set", o->set[i].text);
 	for (int i = 0; i < o->n_plugins; i++)
 		print_option("--plugin", o->plugin[i]);
 	putchar('\n');

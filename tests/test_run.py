@@ -340,6 +340,15 @@ class Run(unittest.TestCase):
         self.assertEqual(p.returncode, 1, p.stderr)
         self.assertEqual([c['id'] for c in self.cells('again.jsonl')], [c['id'] for c in self.cells('f.jsonl')])
 
+    def test_rerun_command_has_the_settings_of_its_run(self):
+        self.put('w.yaml', work_suite(100, 2))
+        self.assay('run', 'w.yaml', '-o', 'a.jsonl', '--set', 'steps=77', '--set', "timing.max_rounds=8", expect=0)
+        rerun = self.cells('a.jsonl')[0]['rerun']
+        p = subprocess.run(['sh', '-c', '"$0" ' + rerun[len('assay '):] + ' -o b.jsonl', ASSAY], cwd=self.dir, env=self.env,
+                           capture_output=True, text=True)
+        self.assertEqual(p.returncode, 0, p.stderr)
+        self.assertEqual(self.cells('b.jsonl')[0]['id'], self.cells('a.jsonl')[0]['id'])
+
     # ---- parts, processes, locks --------------------------------------------------------------------------------
 
     def test_shards_are_the_whole(self):
