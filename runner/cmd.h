@@ -3,6 +3,7 @@
 #ifndef ASSAY_CMD_H
 #define ASSAY_CMD_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 /* Exit statuses: constants, never a count (docs/assay.1, EXIT STATUS). */
@@ -23,6 +24,9 @@ struct cmd {
  * option on stderr. Returns EXIT_USAGE. */
 struct option;
 int cmd_refuse(const char *verb, int got, char **argv, const struct option *options);
+
+/* Whether both paths lead to one file: --force replaces a result, never what it is made of. */
+bool cmd_same_file(const char *a, const char *b);
 
 extern const struct cmd *const cmd_table[]; /* in the order of `assay --help`; NULL-terminated (cmd_table.c) */
 

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "baseline.h"
@@ -299,6 +300,11 @@ static int run(int argc, char **argv)
 			status = refuse(what, "--force replaces it, -o names another file");
 			goto done;
 		}
+		for (int i = optind; i < argc; i++)
+			if (cmd_same_file(o.out, argv[i])) {
+				status = refuse("-o names a file that is compared", "name another file");
+				goto done;
+			}
 		out = fopen(o.out, "we");
 		if (!out) {
 			fprintf(stderr, "assay diff: %s: cannot open for writing: %s\n", o.out, strerror(errno));
@@ -314,8 +320,9 @@ static int run(int argc, char **argv)
 		fprintf(stderr, "assay diff: %s: cannot write\n", o.out ? o.out : "standard output");
 		status = EXIT_USAGE;
 	}
-	if (status == EXIT_USAGE && out != stdout)
-		unlink(o.out); /* half a comparison is none */
+	struct stat st;
+	if (status == EXIT_USAGE && out != stdout && lstat(o.out, &st) == 0 && S_ISREG(st.st_mode))
+		unlink(o.out); /* half a comparison is none; a device is no file of ours */
 	if (o.advisory && (status == EXIT_FAIL || status == EXIT_INCOMPLETE)) {
 		fprintf(stderr, "assay diff: --advisory: exit 0; it would have been %d\n", status);
 		status = EXIT_PASS;

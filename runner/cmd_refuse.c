@@ -3,6 +3,7 @@
 #include <getopt.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "diag.h"
 
@@ -47,4 +48,10 @@ int cmd_refuse(const char *verb, int got, char **argv, const struct option *opti
 	else
 		fprintf(stderr, "hint: `assay %s --help` lists the options\n", verb);
 	return EXIT_USAGE;
+}
+
+bool cmd_same_file(const char *a, const char *b)
+{
+	struct stat x, y;
+	return a && b && stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }

@@ -186,10 +186,13 @@ static bool check_options(const struct run_options *o)
 	if (o->n_suites > 1 && o->no_fork)
 		return run_usage_error("--no-fork runs one cell of one suite",
 				       "name one suite, and the cell with --filter");
+	for (int i = 0; i < o->n_suites; i++)
+		if (cmd_same_file(o->out, o->suite[i]))
+			return run_usage_error("-o names the suite itself", "name another file for the records");
 	if (o->n_suites > 1 && o->out) {
 		size_t n = strlen(o->out);
 		struct stat st;
-		if (o->out[n - 1] != '/' && !(stat(o->out, &st) == 0 && S_ISDIR(st.st_mode)))
+		if ((n == 0 || o->out[n - 1] != '/') && !(stat(o->out, &st) == 0 && S_ISDIR(st.st_mode)))
 			return run_usage_error("several suites do not fit one verdict file",
 					       "-o FOLDER/ takes a file of each; or run them one by one");
 	}

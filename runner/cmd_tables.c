@@ -175,6 +175,10 @@ static int export_header(const char *path, const struct options *o)
 	int status = EXIT_USAGE;
 	char *text = NULL;
 	size_t n = 0;
+	if (cmd_same_file(o->out, path)) {
+		status = refuse("-o names the table itself", "name another file for the header");
+		goto done;
+	}
 	const struct table *t = load(a, path);
 	FILE *m = t ? open_memstream(&text, &n) : NULL;
 	if (!m)
