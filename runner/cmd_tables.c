@@ -157,8 +157,11 @@ static int check(const char *table, const char *path)
 	const bool part = checked == 0 || !run.footer; /* what was not measured neither holds nor fails */
 	if (!run.footer)
 		fprintf(stderr, "assay table: %s was cut short: what is missing is not checked\n", path);
-	printf("%s  %d of %d rows met by %s, %d do%s not hold\n", bad ? "FAIL" : part ? "INCOMPLETE" : "PASS", checked,
-	       t->n_rows, path, bad, bad == 1 ? "es" : "");
+	printf("%s  %d of %d rows met by %s, %d do%s not hold\n",
+	       bad    ? "FAIL"
+	       : part ? "INCOMPLETE"
+		      : "PASS",
+	       checked, t->n_rows, path, bad, bad == 1 ? "es" : "");
 	status = bad ? EXIT_FAIL : part ? EXIT_INCOMPLETE : EXIT_PASS;
 	verdict_unload(&run);
 done:

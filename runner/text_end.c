@@ -198,7 +198,8 @@ static void timing_line(struct text *t)
 		fprintf(f, "; worst %s ", text_ratio(a, worst->ratio));
 		row_place(f, worst);
 	} else {
-		fputs(within == timed ? "; every served arm is the shipped one" : "; each of these is the shipped one", f);
+		fputs(within == timed ? "; every served arm is the shipped one" : "; each of these is the shipped one",
+		      f);
 	}
 	if (untimed)
 		fprintf(f, "; %s of them not timed", text_count(a, untimed));
@@ -390,7 +391,7 @@ void text_last_line(struct text *t)
 	const bool whole = t->footer != NULL;
 	const int64_t status = whole ? text_integer(t->footer, "exit") : -1;
 	const char *word = !whole                       ? "CUT SHORT"
-			   : status == EXIT_PASS        ? "PASS"
+			   : status == EXIT_PASS        ? t->n_rows ? "PASS" : "NOTHING RUN"
 			   : status == EXIT_FAIL        ? "FAIL"
 			   : status == EXIT_NOTHING_RUN ? "NOTHING RUN"
 			   : status >= 128              ? "INTERRUPTED"
