@@ -22,35 +22,35 @@ struct backend; /* each filler has its own; the first member is `const struct ba
 
 /* Facts of the device, at open. Strings are owned by the backend. */
 struct device_info {
-	const char *name;       /* "NVIDIA H200", CPU model name */
-	const char *uuid;       /* GPU UUID; on the host a hash of machine id and CPU model */
-	int cc;                 /* 90; 0 on the host */
-	int threads;            /* host: OpenMP threads; 0 on cuda */
+	const char *name; /* "NVIDIA H200", CPU model name */
+	const char *uuid; /* GPU UUID; on the host a hash of machine id and CPU model */
+	int cc; /* 90; 0 on the host */
+	int threads; /* host: OpenMP threads; 0 on cuda */
 	int64_t memory_bytes, llc_bytes; /* llc: L2 on cuda, last-level cache on the host (0: unknown) */
-	const char *driver, *runtime;    /* NULL on the host */
-	json_t *more;           /* object: clocks, ecc, mig, power limit, cpu pinning …; borrowed */
+	const char *driver, *runtime; /* NULL on the host */
+	json_t *more; /* object: clocks, ecc, mig, power limit, cpu pinning …; borrowed */
 };
 
 /* State around a cell. Unknown numbers are -1. */
 struct device_state {
 	int sm_mhz, mem_mhz, temperature_c, power_w;
-	uint64_t throttle;      /* backend's bits; 0: none */
+	uint64_t throttle; /* backend's bits; 0: none */
 	const char *throttle_text; /* static, or NULL */
-	int other_processes;    /* on the device, beside us and our own */
+	int other_processes; /* on the device, beside us and our own */
 };
 
 /* One launch to be put on the queue. */
 struct launch {
 	const struct assay_arm_ops *ops;
 	const struct assay_call *call;
-	void *state;            /* of plan() */
-	void *graph;            /* non-NULL: replay this instead of calling run (see graph_capture) */
+	void *state; /* of plan() */
+	void *graph; /* non-NULL: replay this instead of calling run (see graph_capture) */
 };
 
 enum { BACKEND_MARKS = 4096 };
 
 struct backend_ops {
-	const char *name;       /* "host", "cuda", "fake" */
+	const char *name; /* "host", "cuda", "fake" */
 	enum assay_backend kind;
 
 	void (*close)(struct backend *b);
@@ -66,7 +66,7 @@ struct backend_ops {
 	bool (*pattern)(struct backend *b, void *dst, uint32_t word, size_t bytes, struct err *err);
 	/* The number of 4-byte words in [p, p+bytes) that differ from word, and the byte offset of the first (-1: none). Waits. */
 	bool (*scan)(struct backend *b, const void *p, uint32_t word, size_t bytes, int64_t *n_differ, int64_t *first,
-	             struct err *err);
+		     struct err *err);
 	/* xxh3-like 64-bit digest of bytes, the same on every backend (fill_digest of fill.h). Waits. */
 	bool (*digest)(struct backend *b, const void *p, size_t bytes, uint64_t *out, struct err *err);
 	/* Fills a tensor by the spec: the same bytes on every backend (fill.h says how). Waits.
@@ -74,7 +74,7 @@ struct backend_ops {
 	bool (*fill)(struct backend *b, void *dst, const struct fill_job *job, struct err *err);
 	/* Counts what the audit reports, the same on every backend. NULL op: the caller downloads and audits on the host. */
 	bool (*audit)(struct backend *b, const void *src, const struct fill_job *job, uint32_t readings,
-	              struct fill_audit *out, struct err *err);
+		      struct fill_audit *out, struct err *err);
 
 	/* Queued. scrub: bytes < 0: auto. read-only on the host, read and written through the SMs on cuda. */
 	bool (*scrub)(struct backend *b, int64_t bytes, struct err *err);
@@ -117,8 +117,8 @@ struct backend_ops {
 };
 
 struct backend_config {
-	const char *device;     /* index, UUID or name; NULL: the first */
-	int threads;            /* host; 0: cores - 1, at least 1 */
+	const char *device; /* index, UUID or name; NULL: the first */
+	int threads; /* host; 0: cores - 1, at least 1 */
 };
 
 /* NULL with *err: no such backend in this build, no driver, no such device (with the count and the names). */
@@ -126,7 +126,11 @@ struct backend *backend_open(const char *name, const struct backend_config *cfg,
 /* The backends of this build, NULL-terminated: {"host", "cuda"}. */
 const char *const *backend_names(void);
 /* The device's name without opening it for work (plan_target): cheap, no context. False with *err. */
-struct device_peek { char name[128]; char uuid[80]; int cc; };
+struct device_peek {
+	char name[128];
+	char uuid[80];
+	int cc;
+};
 bool backend_peek(const char *name, const struct backend_config *cfg, struct device_peek *out, struct err *err);
 
 static inline const struct backend_ops *backend_ops_of(struct backend *b)
@@ -140,6 +144,7 @@ struct backend *backend_cuda_open(const struct backend_config *cfg, struct err *
  * how many threads that makes, to be passed on as cfg->threads. The runtime then pins threads that it makes anew too. */
 bool backend_host_places(const struct backend_config *cfg, char *places, size_t cap, int *threads, struct err *err);
 bool backend_host_peek(const struct backend_config *cfg, struct device_peek *out, struct err *err);
-bool backend_cuda_peek(const struct backend_config *cfg, struct device_peek *out, struct err *err); /* only in a CUDA build */
+bool backend_cuda_peek(const struct backend_config *cfg, struct device_peek *out,
+		       struct err *err); /* only in a CUDA build */
 
 #endif

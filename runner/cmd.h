@@ -8,15 +8,20 @@
 
 /* Exit statuses: constants, never a count (docs/assay.1, EXIT STATUS). */
 enum {
-	EXIT_PASS = 0, EXIT_FAIL = 1, EXIT_USAGE = 2, EXIT_INCOMPLETE = 3, EXIT_NOTHING_RUN = 4,
-	EXIT_SIGINT = 130, EXIT_SIGTERM = 143
+	EXIT_PASS = 0,
+	EXIT_FAIL = 1,
+	EXIT_USAGE = 2,
+	EXIT_INCOMPLETE = 3,
+	EXIT_NOTHING_RUN = 4,
+	EXIT_SIGINT = 130,
+	EXIT_SIGTERM = 143
 };
 
 struct cmd {
-	const char *name;     /* "run" */
-	const char *usage;    /* "run SUITE... [options]" */
-	const char *summary;  /* one line, for `assay --help` */
-	const char *help;     /* the options, for `assay run --help` */
+	const char *name; /* "run" */
+	const char *usage; /* "run SUITE... [options]" */
+	const char *summary; /* one line, for `assay --help` */
+	const char *help; /* the options, for `assay run --help` */
 	int (*run)(int argc, char **argv); /* argv[0] is the verb; getopt_long is reset before */
 };
 

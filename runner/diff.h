@@ -14,24 +14,24 @@
 
 /* In the order in which people are told. */
 enum diff_state {
-	DIFF_FAILS,        /* ! newly fails */
-	DIFF_SLOWER,       /* + */
-	DIFF_UNDECIDED,    /* ? */
+	DIFF_FAILS, /* ! newly fails */
+	DIFF_SLOWER, /* + */
+	DIFF_UNDECIDED, /* ? */
 	DIFF_INCOMPARABLE, /* x */
-	DIFF_BITS,         /* b */
-	DIFF_MISSING,      /* < only in base */
-	DIFF_ADDED,        /* > only in head */
-	DIFF_FASTER,       /* - */
-	DIFF_FIXED,        /* * */
-	DIFF_WAIVED,       /* w */
-	DIFF_SAME,         /* ~ */
+	DIFF_BITS, /* b */
+	DIFF_MISSING, /* < only in base */
+	DIFF_ADDED, /* > only in head */
+	DIFF_FASTER, /* - */
+	DIFF_FIXED, /* * */
+	DIFF_WAIVED, /* w */
+	DIFF_SAME, /* ~ */
 	DIFF_N
 };
 char diff_letter(enum diff_state s);
 const char *diff_state_name(enum diff_state s); /* "slower" */
 
 struct diff_options {
-	double least;             /* a change below this is none: 0.01 */
+	double least; /* a change below this is none: 0.01 */
 	bool allow_device_change; /* times of another device are shown and not judged */
 	const struct selector *filter; /* NULL: every cell */
 };
@@ -40,7 +40,7 @@ enum diff_side { DIFF_BASE, DIFF_HEAD };
 
 struct diff;
 struct diff *diff_create(const struct diff_options *o); /* o->filter must outlive it; NULL out of memory */
-void diff_destroy(struct diff *d);                      /* NULL is fine */
+void diff_destroy(struct diff *d); /* NULL is fine */
 
 /* Takes the next record of a side: all of the base, then all of the head. line: where it stands. False with *err where an id is double
  * (both lines named) or memory ran out. */
@@ -51,15 +51,15 @@ bool diff_judge(struct diff *d, struct err *err);
 /* One row. Texts live until the next row. Times and ratios are NAN where there are none. */
 struct diff_row {
 	enum diff_state state;
-	const char *id;      /* of the cell */
+	const char *id; /* of the cell */
 	const char *kernel, *geometry, *data, *point; /* its parts; point: "kv=2048,t_q=4" */
-	const char *arm;     /* NULL: the whole cell */
+	const char *arm; /* NULL: the whole cell */
 	double base_ns, head_ns; /* locations; not corrected for drift */
-	double ratio, lo, hi;    /* head over base with drift removed, and its 97.5 % ends */
-	double p;                /* two-sided, before Holm */
-	bool of_ratio;       /* the clocks are not comparable: what changed is the ratio to shipped, and `ratio` is its change */
-	int more_processes;  /* `?`: so many more on each side would settle it; -1: none would; else 0 */
-	const char *why;     /* NULL: nothing to say */
+	double ratio, lo, hi; /* head over base with drift removed, and its 97.5 % ends */
+	double p; /* two-sided, before Holm */
+	bool of_ratio; /* the clocks are not comparable: what changed is the ratio to shipped, and `ratio` is its change */
+	int more_processes; /* `?`: so many more on each side would settle it; -1: none would; else 0 */
+	const char *why; /* NULL: nothing to say */
 };
 typedef void diff_row_fn(void *ctx, const struct diff_row *row);
 /* Every row of this state (DIFF_N: of all states), cells in the order of the head, those only in base after them. */
@@ -72,18 +72,18 @@ struct diff_summary {
 	int64_t cells[DIFF_N]; /* cells with such a row; DIFF_SAME: cells with no other */
 	int64_t rows[DIFF_N];
 	int64_t base_cells, head_cells, all_cells, compared; /* all: in either */
-	int64_t still_failing;   /* fail alike in both: no row but `~` */
-	int64_t judged;          /* comparisons of times: Holm is over these */
-	double geomean;          /* over them; NAN where there is none */
-	int64_t geomean_cells;   /* cells that are in it */
-	double drift, drift_se;  /* ln; NAN: unknown */
+	int64_t still_failing; /* fail alike in both: no row but `~` */
+	int64_t judged; /* comparisons of times: Holm is over these */
+	double geomean; /* over them; NAN where there is none */
+	int64_t geomean_cells; /* cells that are in it */
+	double drift, drift_se; /* ln; NAN: unknown */
 	int64_t controls;
-	double spread;           /* ln: what the controls differ by among themselves */
-	bool clocks_differ;      /* absolute times are not comparable; ratios to shipped were compared */
-	double tau;              /* ln, as used */
+	double spread; /* ln: what the controls differ by among themselves */
+	bool clocks_differ; /* absolute times are not comparable; ratios to shipped were compared */
+	double tau; /* ln, as used */
 	bool tau_assumed, tau_from_controls;
-	double resolution;       /* half of the comparisons would have shown a change of this size (ratio - 1); NAN */
-	double expected_false;   /* rows */
+	double resolution; /* half of the comparisons would have shown a change of this size (ratio - 1); NAN */
+	double expected_false; /* rows */
 	int processes[2];
 	bool many_cases, many_geometries, many_data; /* a label has to name them */
 	int64_t filtered_out;

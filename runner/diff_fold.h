@@ -8,7 +8,7 @@ struct diff_fold {
 	enum diff_state state;
 	char *kernel, *arm, *why; /* arm and why may be NULL */
 	char *case_id, *geometry, *data; /* NULL: they differ within the line */
-	char *point;   /* the terms that all its cells have */
+	char *point; /* the terms that all its cells have */
 	int64_t rows;
 	double base_ns, head_ns, ratio, lo, hi; /* of the row that moved most */
 	bool of_ratio;
@@ -18,7 +18,7 @@ struct diff_folds {
 	struct diff_fold *fold;
 	size_t n, cap;
 	int64_t rows_left_out; /* beyond DIFF_MAX_FOLDS lines */
-	bool unfolded;         /* in: a line a row */
+	bool unfolded; /* in: a line a row */
 };
 enum { DIFF_MAX_FOLDS = 1000 };
 

@@ -9,10 +9,10 @@ enum diff_class { DC_OK, DC_FAILING, DC_TIME_INVALID, DC_SKIP, DC_WAIVED };
 
 enum diff_arm_flag {
 	DA_IN_HEAD = 1 << 0,
-	DA_BITS = 1 << 1,       /* digests known on both sides, and different */
-	DA_SAME_CODE = 1 << 2,  /* artifact hashes known on both sides, and equal */
+	DA_BITS = 1 << 1, /* digests known on both sides, and different */
+	DA_SAME_CODE = 1 << 2, /* artifact hashes known on both sides, and equal */
 	DA_OTHER_CODE = 1 << 3, /* known, and different */
-	DA_BAD_BASE = 1 << 4,   /* a check of this arm failed there */
+	DA_BAD_BASE = 1 << 4, /* a check of this arm failed there */
 	DA_BAD_HEAD = 1 << 5
 };
 
@@ -31,14 +31,14 @@ struct diff_arm {
 
 struct diff_cell {
 	uint32_t prefix; /* word: suite/case/kernel/geometry/data */
-	uint32_t tail;   /* offset in text: the rest of the id */
-	uint32_t arm;    /* the first of its arms */
+	uint32_t tail; /* offset in text: the rest of the id */
+	uint32_t arm; /* the first of its arms */
 	uint32_t line[2]; /* 0: not there */
 	uint32_t params, data, dtypes; /* hashes of the base's; 0: none */
 	uint32_t conditions; /* word: how the base was timed */
-	uint32_t why;    /* word: of its state */
-	uint32_t times;  /* word: why no times are compared; 0: they are */
-	float floor_ns;  /* the head's */
+	uint32_t why; /* word: of its state */
+	uint32_t times; /* word: why no times are compared; 0: they are */
+	float floor_ns; /* the head's */
 	float null_r, null_rv; /* the base's null arm */
 	uint8_t n_arms;
 	uint8_t status[2], class[2];
@@ -105,7 +105,7 @@ struct diff {
 	struct diff_summary sum;
 	double z_reject; /* Holm: a comparison with |z| at least this is rejected; INFINITY: none is */
 	uint32_t largest_same; /* cell + 1; 0: none */
-	double z_first;  /* what the first of them needs */
+	double z_first; /* what the first of them needs */
 	double var_drift, tau2, tau2_ratio;
 };
 
@@ -153,7 +153,8 @@ struct diff_compared {
 	enum diff_state state;
 	int more_processes;
 };
-bool diff_compare_arm(const struct diff *d, const struct diff_cell *c, const struct diff_arm *a, struct diff_compared *out);
+bool diff_compare_arm(const struct diff *d, const struct diff_cell *c, const struct diff_arm *a,
+		      struct diff_compared *out);
 /* Whether this arm's times can be held against each other at all. */
 bool diff_arm_timed(const struct diff *d, const struct diff_cell *c, const struct diff_arm *a);
 
@@ -163,7 +164,7 @@ struct diff_brief {
 	int arm;
 	bool timed;
 	struct diff_compared compared;
-	uint32_t why;     /* word, or 0 */
+	uint32_t why; /* word, or 0 */
 	const char *text; /* or a static reason, or NULL */
 };
 enum { DIFF_MAX_BRIEFS = 3 * DIFF_MAX_ARMS + 4 };

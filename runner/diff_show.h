@@ -9,12 +9,12 @@
 struct diff_show {
 	FILE *out;
 	const char *base, *head; /* as named on the command line */
-	const char *title;       /* NULL; or a line before all: which baseline this is */
-	bool all;                /* every row, `~` too, a line each */
+	const char *title; /* NULL; or a line before all: which baseline this is */
+	bool all; /* every row, `~` too, a line each */
 	bool colour;
 	unsigned fail_on;
-	int exit;                /* what the comparison's status is */
-	bool advisory;           /* the process exits 0 all the same */
+	int exit; /* what the comparison's status is */
+	bool advisory; /* the process exits 0 all the same */
 };
 
 void diff_show_text(const struct diff *d, const struct diff_show *s);

@@ -11,7 +11,7 @@
 
 struct git_facts {
 	char commit[65]; /* "" : unknown */
-	bool dirty;      /* tracked files of the folder differ from the commit; untracked ones do not count */
+	bool dirty; /* tracked files of the folder differ from the commit; untracked ones do not count */
 };
 void git_facts_of(const char *folder, struct git_facts *out);
 

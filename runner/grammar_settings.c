@@ -155,10 +155,22 @@ static const char *const order_words[] = {"random", "fixed", NULL};
 static const char *const confirm_words[] = {"fresh", "none", NULL};
 static const char *const aggregate_words[] = {"geomean", "weighted", NULL};
 /* Groups of the instruction census (census.h), then classes that are narrower than their group. */
-static const char *const differ_words[] = {"matrix_instruction", "conversions",  "registers",           "spills",
-					   "shared_memory",      "memory_instructions", "instructions", "matrix_count",
-					   "occupancy",          "launch",       "nothing",             "i2f",
-					   "f2i",                "f2f",          "f2fp",                NULL};
+static const char *const differ_words[] = {"matrix_instruction",
+					   "conversions",
+					   "registers",
+					   "spills",
+					   "shared_memory",
+					   "memory_instructions",
+					   "instructions",
+					   "matrix_count",
+					   "occupancy",
+					   "launch",
+					   "nothing",
+					   "i2f",
+					   "f2i",
+					   "f2f",
+					   "f2fp",
+					   NULL};
 static const double alphas[] = {0.05, 0.025, 0.01, 0.005, 0.001, 0};
 
 static const struct slot warmup_rows[] = {{"launches", .scalar = SC_INT, .min = 0, .max = 10000, .dflt = "2",
@@ -304,8 +316,9 @@ static const struct slot ratio_rows[] =
 	  .doc = "over the cells: the geometric mean, the total weighted by the geometries' `weight`"},
 	 {"agree_over", .sub = agree_rows, .doc = "what the ratio must not depend on"},
 	 {"may_differ", .item = &differ_item, .item_max = MAX_LIST - 1, .store = ST_STRS, CHECKS(ratio.may_differ),
-	  .doc = "what the arms claim to differ in; all else that the instruction census counts must be equal; `nothing`; left out: nothing is "
-	 "compared (docs/ratio.md)"},
+	  .doc = "what the arms claim to differ in; all else that the instruction census counts must be equal; "
+		 "`nothing`; left out: nothing is "
+		 "compared (docs/ratio.md)"},
 	 {"equal_issue_interval", .words = none_word, .word_base = -1, .scalar = SC_PERCENT, .min = 0, .max = 1,
 	  .dflt = "none", .store = ST_DOUBLE, CHECKS(ratio.equal_issue_interval),
 	  .doc = "the matrix instructions of both arms issue at the same interval, within so much"},

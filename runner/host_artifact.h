@@ -20,6 +20,7 @@ struct host_range {
 	uint64_t from, to;
 };
 /* Fills at most cap ranges and the path of the module (cap_path bytes); returns their number, 0 with *why, a static sentence. */
-int host_artifact_ranges(const void *function, struct host_range *out, int cap, char *path, size_t cap_path, const char **why);
+int host_artifact_ranges(const void *function, struct host_range *out, int cap, char *path, size_t cap_path,
+			 const char **why);
 
 #endif

@@ -11,42 +11,47 @@
 
 /* What timing says of one cell. */
 enum timing_verdict {
-	TV_NONE,          /* no timing was asked for */
+	TV_NONE, /* no timing was asked for */
 	TV_PASS,
-	TV_SUSPECT,       /* lo > ln m: to be confirmed */
-	TV_REGRESSION,    /* confirmed, or confirm: none, or estimator mean/median over the margin, or arm not timed */
+	TV_SUSPECT, /* lo > ln m: to be confirmed */
+	TV_REGRESSION, /* confirmed, or confirm: none, or estimator mean/median over the margin, or arm not timed */
 	TV_INCONCLUSIVE,
 	TV_INVALID,
 	TV_N
 };
 enum timing_reason {
 	TR_NONE,
-	TR_ROUNDS,        /* max_rounds reached */
-	TR_BUDGET,        /* the time budget cut it */
-	TR_RESOLUTION,    /* B above 32 */
-	TR_UNCONFIRMED,   /* a suspect that no second process has looked at */
+	TR_ROUNDS, /* max_rounds reached */
+	TR_BUDGET, /* the time budget cut it */
+	TR_RESOLUTION, /* B above 32 */
+	TR_UNCONFIRMED, /* a suspect that no second process has looked at */
 	TR_NOT_CONFIRMED, /* the second process did not agree */
-	TR_BIASED,        /* the null arm excludes 1 */
-	TR_NOISY,         /* the run is noisy */
-	TR_NOT_TIMED,     /* the table names an arm that is not timed */
-	TR_TRIVIAL,       /* the served arm is the shipped one */
-	TR_TOO_FEW,       /* rounds were dropped below the first look */
-	TR_THROTTLED, TR_SHARED, TR_IMPLAUSIBLE, TR_CONFOUNDED, TR_SCRUB, TR_CLOCK,
+	TR_BIASED, /* the null arm excludes 1 */
+	TR_NOISY, /* the run is noisy */
+	TR_NOT_TIMED, /* the table names an arm that is not timed */
+	TR_TRIVIAL, /* the served arm is the shipped one */
+	TR_TOO_FEW, /* rounds were dropped below the first look */
+	TR_THROTTLED,
+	TR_SHARED,
+	TR_IMPLAUSIBLE,
+	TR_CONFOUNDED,
+	TR_SCRUB,
+	TR_CLOCK,
 	TR_N
 };
-const char *judge_verdict_name(enum timing_verdict v);  /* "pass" */
-const char *judge_reason_name(enum timing_reason r);    /* "unconfirmed" */
+const char *judge_verdict_name(enum timing_verdict v); /* "pass" */
+const char *judge_reason_name(enum timing_reason r); /* "unconfirmed" */
 enum timing_verdict judge_verdict_of(const char *name); /* TV_N: unknown */
 
 struct judge_rule {
 	enum estimator estimator;
-	double fail, warn;        /* 0.05; warn < 0: none */
+	double fail, warn; /* 0.05; warn < 0: none */
 	int64_t floor_ns;
 	double alpha;
-	int rounds;               /* > 0: fixed n */
+	int rounds; /* > 0: fixed n */
 	int min_rounds, max_rounds;
 	enum confirm_kind confirm;
-	double tau;               /* ln */
+	double tau; /* ln */
 };
 
 /* Rounds of two arms, nanoseconds as doubles (a sample may be the mean of B launches). NAN in either: the round is dropped. */
@@ -58,11 +63,11 @@ struct judge_pair {
 struct judge_result {
 	enum timing_verdict verdict;
 	enum timing_reason reason;
-	struct interval iv;       /* of ln ratio, at the deciding look */
-	double ratio_estimator;   /* the ratio the estimator names: exp(iv.estimate), mean over mean, or median over median */
-	double ln_margin;         /* ln m */
-	bool warned;              /* passes, but above the warn level */
-	int rounds_more;          /* undecided: rounds that would probably settle it, by the half width's 1/sqrt(n); -1: none would */
+	struct interval iv; /* of ln ratio, at the deciding look */
+	double ratio_estimator; /* the ratio the estimator names: exp(iv.estimate), mean over mean, or median over median */
+	double ln_margin; /* ln m */
+	bool warned; /* passes, but above the warn level */
+	int rounds_more; /* undecided: rounds that would probably settle it, by the half width's 1/sqrt(n); -1: none would */
 };
 
 /* In the null arm's test and in B, ln m counts as at least this. */
@@ -82,12 +87,16 @@ void judge_seed(const struct judge_pair *p, const struct judge_rule *rule, struc
 struct judge_null {
 	struct interval iv;
 	bool biased;
-	double noise;             /* 1.4826 MAD(z) / sqrt 2 */
+	double noise; /* 1.4826 MAD(z) / sqrt 2 */
 };
 void judge_null_arm(const struct judge_pair *null_pair, double ln_margin, double tau, struct judge_null *out);
 
 /* The tail flag: rounds in which one of the two exceeds its own median by 5 %. */
-struct judge_tail { int arm_only, shipped_only; double p; bool flagged; };
+struct judge_tail {
+	int arm_only, shipped_only;
+	double p;
+	bool flagged;
+};
 void judge_tail(const struct judge_pair *p, struct judge_tail *out);
 
 /* Launches a sample: ceil(4 q / (t ln m)); > 32: inconclusive(resolution). */
@@ -96,13 +105,13 @@ int judge_batch(double tick_ns, double t_ns, double ln_margin);
 /* Confirmation of suspects over a run. */
 int judge_confirm_rounds(int n_screen); /* clamp(2 n, 32, 64) */
 struct judge_suspect {
-	const double *d;          /* ln ratios of the fresh process, n of them */
+	const double *d; /* ln ratios of the fresh process, n of them */
 	int n;
 	double ln_margin;
 	double tau;
-	double p;                 /* out */
-	double estimate;          /* out */
-	bool confirmed;           /* out */
+	double p; /* out */
+	double estimate; /* out */
+	bool confirmed; /* out */
 };
 double judge_tau_guard(double tau); /* how far beyond ln m a confirmed estimate must be: 1.645 sqrt(2) tau */
 void judge_confirm(struct judge_suspect *s, int n); /* Holm over them at 0.05, and the tau guard */
@@ -112,8 +121,14 @@ bool judge_noisy(int n_biased, int n_cells);
 
 /* The ratio check's interval over cells, at +-1.96 standard errors: NAN where a cell's error is unknown. Cells without an estimate
  * (weighted: without weight or times) are left out; n says how many were in. */
-struct judge_ratio_cell { double estimate, se, weight; double of_ns, over_ns; }; /* ln; weight NAN: none */
-struct judge_aggregate { int n; double ratio, lo, hi; };
+struct judge_ratio_cell {
+	double estimate, se, weight;
+	double of_ns, over_ns;
+}; /* ln; weight NAN: none */
+struct judge_aggregate {
+	int n;
+	double ratio, lo, hi;
+};
 void judge_geomean(const struct judge_ratio_cell *c, int n, struct judge_aggregate *out);
 void judge_weighted(const struct judge_ratio_cell *c, int n, struct judge_aggregate *out);
 

@@ -14,7 +14,7 @@
 enum cell_arm_role { ROLE_SHIPPED, ROLE_CANDIDATE, ROLE_HEADROOM, ROLE_NULL };
 
 struct cell_arm {
-	const char *name;       /* "split=4"; unique in the cell */
+	const char *name; /* "split=4"; unique in the cell */
 	enum cell_arm_role role;
 	const struct assay_arm *desc;
 	int64_t arg;
@@ -33,10 +33,10 @@ enum selection { SELECT_NONE, SELECT_ARM, SELECT_NOT_TIMED };
  * Strings and arrays live in the arena given to plan_cell. */
 struct cell {
 	int64_t plan_index;
-	const char *id;            /* suite/case/kernel/geometry/data/axis=value,… */
+	const char *id; /* suite/case/kernel/geometry/data/axis=value,… */
 	const char *suite, *case_id, *kernel_name, *geometry, *data;
-	const char *suite_path;    /* as the user gave it: for the rerun command */
-	const char *set_words;     /* likewise, the --set of its run */
+	const char *suite_path; /* as the user gave it: for the rerun command */
+	const char *set_words; /* likewise, the --set of its run */
 	const struct assay_kernel *kernel;
 	struct assay_point point;
 	struct named_number axis[ASSAY_MAX_PARAMS]; /* what `point` of the record shows: axes in the order declared */
@@ -45,37 +45,37 @@ struct cell {
 	int n_arms;
 	struct distribution dist;
 	uint64_t seed;
-	double weight;             /* NAN: none */
+	double weight; /* NAN: none */
 	struct timing timing;
 	struct checks checks;
 	enum selection selection;
-	const char *selected;      /* arm name where selection != SELECT_NONE */
-	struct mark selected_row;  /* table row */
+	const char *selected; /* arm name where selection != SELECT_NONE */
+	struct mark selected_row; /* table row */
 	double margin_fail, margin_warn; /* 0.05; warn < 0: none */
 	int64_t margin_floor_ns;
-	struct mark margin_mark;   /* file NULL: built-in default */
-	bool gate;                 /* by the rigs: timing is a gate here, else a diagnostic */
+	struct mark margin_mark; /* file NULL: built-in default */
+	bool gate; /* by the rigs: timing is a gate here, else a diagnostic */
 	struct mark rig_mark;
 	const char *waiver, *waiver_expect, *waiver_reason; /* id or NULL */
 	const char *waiver_until;
 	const char *tag[MAX_LIST]; /* NULL-terminated within the array or full */
-	const char *skip;          /* NULL, or why the whole cell is skipped */
+	const char *skip; /* NULL, or why the whole cell is skipped */
 };
 
 /* What a plan needs to know of where it will run: rigs and tables are chosen by it. Keys for selectors: device, backend, cc, host. */
 struct plan_target {
 	enum assay_backend backend;
-	const char *device;  /* "NVIDIA H200", or the CPU's model name */
+	const char *device; /* "NVIDIA H200", or the CPU's model name */
 	const char *host;
-	int cc;              /* 90; 0 on the host */
+	int cc; /* 90; 0 on the host */
 };
 
 struct plan_filter {
 	const struct selector *filter; /* n_filters, any may match; 0: all */
 	int n_filters;
-	uint32_t checks;               /* bits of check_kind to keep; 0: all */
-	const char *const *only_ids;   /* --rerun-failed: NULL-terminated, or NULL */
-	int shard_i, shard_n;          /* 1-based; 0/0: no sharding. Round-robin over the filtered, ordered list */
+	uint32_t checks; /* bits of check_kind to keep; 0: all */
+	const char *const *only_ids; /* --rerun-failed: NULL-terminated, or NULL */
+	int shard_i, shard_n; /* 1-based; 0/0: no sharding. Round-robin over the filtered, ordered list */
 };
 
 struct plan;
@@ -84,7 +84,7 @@ struct plan;
  * NULL with a message where the expansion is over the cap, a filter matches nothing (with the nearest words), two margins fit
  * equally, or a table lacks a row. The suite and registry must outlive the plan. */
 struct plan *plan_build(const struct suite *s, const struct registry *r, const struct plan_target *t,
-                        const struct plan_filter *f, struct diags *diags, struct err *err);
+			const struct plan_filter *f, struct diags *diags, struct err *err);
 void plan_destroy(struct plan *p); /* NULL is fine */
 
 int64_t plan_count(const struct plan *p);

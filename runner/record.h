@@ -17,8 +17,19 @@ enum { RECORD_FORMAT = 1 };
 
 /* In the order of precedence: where several hold, the first names the cell. */
 enum cell_status {
-	ST_ERROR, ST_TIMEOUT, ST_INVALID_DATA, ST_WRONG, ST_MISMATCH, ST_INVALID, ST_REGRESSION, ST_INCONCLUSIVE,
-	ST_PASS, ST_SKIP, ST_XFAIL, ST_XPASS, ST_N
+	ST_ERROR,
+	ST_TIMEOUT,
+	ST_INVALID_DATA,
+	ST_WRONG,
+	ST_MISMATCH,
+	ST_INVALID,
+	ST_REGRESSION,
+	ST_INCONCLUSIVE,
+	ST_PASS,
+	ST_SKIP,
+	ST_XFAIL,
+	ST_XPASS,
+	ST_N
 };
 const char *status_name(enum cell_status s); /* ST_INVALID_DATA and ST_INVALID are both "invalid" */
 enum cell_status status_of(const char *name); /* ST_N: unknown; "invalid" is ST_INVALID */
@@ -34,9 +45,10 @@ void record_merge_facts(json_t *cell, json_t *facts);
 void record_fail(json_t *cell, enum cell_status st, const char *reason);
 
 struct record_env {
-	bool noisy;        /* by judge_noisy over the run */
-	double tau;        /* ln; what cells use that state none themselves: the header's tau */
-	const char *today; /* YYYY-MM-DD, for waivers; NULL: none has expired. A run's start, so that rejudge sees the same day */
+	bool noisy; /* by judge_noisy over the run */
+	double tau; /* ln; what cells use that state none themselves: the header's tau */
+	const char *
+		today; /* YYYY-MM-DD, for waivers; NULL: none has expired. A run's start, so that rejudge sees the same day */
 };
 /* Judges one cell from its own record: writes "timing", "status", "reason" and the summaries in place. Pure, and the same again
  * when done twice. With `more_to_come` a cell whose timing would fail keeps timing.verdict "suspect" (status inconclusive): its line

@@ -29,7 +29,7 @@ const char *registry_origin(const struct registry *r, const struct assay_kernel 
 /* Splits "split=4" into the kernel's arm and its argument; NULL with *err for an unknown arm or an argument out of range. Of a pair of builds
  * "base/split=4" is the first arm of that name and "head/split=4" the second. */
 const struct assay_arm *registry_arm(const struct assay_kernel *k, const char *name, int64_t *arg, struct err *err);
-int registry_param(const struct assay_kernel *k, const char *name);  /* index or -1 */
+int registry_param(const struct assay_kernel *k, const char *name); /* index or -1 */
 int registry_tensor(const struct assay_kernel *k, const char *name); /* index or -1 */
 /* Names of dtypes as written in suites and records: "f32", "e4m3". -1: unknown. */
 const char *registry_dtype_name(enum assay_dtype t);

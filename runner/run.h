@@ -19,16 +19,17 @@
 
 struct run_progress {
 	int64_t done, total; /* cells */
-	int64_t left_ns;     /* by the pace so far; -1: unknown */
-	const char *cell;    /* id of the current one */
+	int64_t left_ns; /* by the pace so far; -1: unknown */
+	const char *cell; /* id of the current one */
 	const char *phase, *arm; /* NULL: unknown */
 	int round;
 };
 
 /* Any of them may be NULL. */
 struct run_events {
-	void (*record)(void *ctx, const json_t *record); /* each record that is written, and with a resume each that is kept */
-	void (*say)(void *ctx, const char *sentence);    /* a message for stderr */
+	void (*record)(void *ctx,
+		       const json_t *record); /* each record that is written, and with a resume each that is kept */
+	void (*say)(void *ctx, const char *sentence); /* a message for stderr */
 	void (*progress)(void *ctx, const struct run_progress *p);
 	/* Before the footer of a run that was not interrupted: more aggregates to be written (new reference, or NULL); *status is what the run's
 	 * exit status would be and may be changed. */
@@ -42,15 +43,15 @@ struct run_job {
 	const struct plan *plan;
 	const char *backend, *device; /* device may be NULL */
 	const struct device_peek *peek;
-	const char *const *plugins;   /* NULL-terminated */
-	const char *out;              /* path or "-" */
+	const char *const *plugins; /* NULL-terminated */
+	const char *out; /* path or "-" */
 	enum verdict_open how;
-	int processes;                /* at least 1 */
-	int shard_i, shard_n;         /* 0/0: none */
+	int processes; /* at least 1 */
+	int shard_i, shard_n; /* 0/0: none */
 	bool no_wait, strict, require_run;
-	const char *tau_store;        /* path; NULL: the default one (tau_store.h) */
-	bool keep_tau_out;            /* what processes differ by is not put into the store */
-	const char *command;          /* the command line, quoted */
+	const char *tau_store; /* path; NULL: the default one (tau_store.h) */
+	bool keep_tau_out; /* what processes differ by is not put into the store */
+	const char *command; /* the command line, quoted */
 	const struct census_files *controls; /* what stands in for measured controls of ratio checks; NULL: nothing */
 	struct run_events events;
 	const volatile int *interrupted; /* the signal's number once one came */
@@ -68,9 +69,9 @@ bool run_single(const struct run_job *job, const char *arm, int launches, json_t
 
 const char *run_tool_version(void);
 const char *run_tool_commit(void);
-int64_t run_now_ns(void);                 /* monotonic */
-void run_time_text(char out[21]);         /* 2026-11-30T17:50:22Z */
-void run_today(char out[11]);             /* UTC, as the header's start */
+int64_t run_now_ns(void); /* monotonic */
+void run_time_text(char out[21]); /* 2026-11-30T17:50:22Z */
+void run_today(char out[11]); /* UTC, as the header's start */
 
 /* The default tau where neither suite nor store has one (ln). */
 #define RUN_TAU_DEFAULT 0.0025
@@ -82,18 +83,18 @@ json_t *run_header(const struct run_job *job, const json_t *opened, const char *
  * and it is held, where *interrupted came, or where it cannot be made. Released by run_lock_release and by the end of the process. */
 struct run_lock;
 struct run_lock *run_lock_take(const char *uuid, const char *device, const char *suite, bool no_wait,
-                               const struct run_events *ev, const volatile int *interrupted, struct err *err);
+			       const struct run_events *ev, const volatile int *interrupted, struct err *err);
 const char *run_lock_path(const struct run_lock *l);
 void run_lock_release(struct run_lock *l); /* NULL is fine */
 
 /* What a resumed file holds. */
 struct run_resumed {
 	struct verdict_file file;
-	json_t **kept;   /* final cells that are not done again, borrowed from file */
+	json_t **kept; /* final cells that are not done again, borrowed from file */
 	size_t n_kept;
 	json_t **screen; /* records of suspects without a final verdict, borrowed */
 	size_t n_screen;
-	json_t *ids;     /* id -> true of both */
+	json_t *ids; /* id -> true of both */
 };
 /* Loads path; false where it was written for another plan, suite, settings, device or by another binary. No file: *out is empty. */
 bool run_resume_load(const char *path, const json_t *header, struct run_resumed *out, struct err *err);

@@ -14,6 +14,7 @@ void run_aggregates_destroy(struct run_aggregates *a); /* NULL is fine */
 /* A final cell; kept (a reference) where a ratio check wants it. */
 bool run_aggregates_add(struct run_aggregates *a, json_t *cell);
 /* The aggregate records, a list. calibration: of the header, for the sentinels at the start; end: those at the end, or NULL. New reference. */
-json_t *run_aggregates_records(struct run_aggregates *a, const json_t *calibration, json_t *end, struct run_counts *counts);
+json_t *run_aggregates_records(struct run_aggregates *a, const json_t *calibration, json_t *end,
+			       struct run_counts *counts);
 
 #endif

@@ -19,9 +19,9 @@
 enum select_op { SELECT_EQ, SELECT_NE, SELECT_LT, SELECT_LE, SELECT_GT, SELECT_GE };
 
 struct select_alternative {
-	const char *glob;     /* as written */
+	const char *glob; /* as written */
 	bool is_number, is_range;
-	double lo, hi;        /* equal for a number */
+	double lo, hi; /* equal for a number */
 };
 
 struct select_term {
@@ -52,7 +52,8 @@ bool selector_match(const struct selector *s, const void *subject, select_get *g
 /* Canonical text, for records and messages. */
 const char *selector_text(struct arena *a, const struct selector *s);
 /* A key of the selector that `known` rejects, or NULL: lets the caller name the nearest right word. */
-const char *selector_unknown_key(const struct selector *s, bool (*known)(const void *ctx, const char *key), const void *ctx);
+const char *selector_unknown_key(const struct selector *s, bool (*known)(const void *ctx, const char *key),
+				 const void *ctx);
 
 /* The glob of patterns: * any text, ? one byte, all else itself. */
 bool select_glob(const char *glob, const char *text);

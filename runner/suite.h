@@ -42,16 +42,18 @@ struct geometry {
 
 /* An arm as the suite names it. */
 struct arm_use {
-	const char *name;       /* as shown: "split=4", or the name: given in the suite */
-	const char *arm;        /* the kernel's arm with its argument: "split=4" */
-	int role;               /* enum cell_arm_role of plan.h */
+	const char *name; /* as shown: "split=4", or the name: given in the suite */
+	const char *arm; /* the kernel's arm with its argument: "split=4" */
+	int role; /* enum cell_arm_role of plan.h */
 	const struct env_flip *env; /* environment variables set around plan and run */
 	int n_env;
-	bool graph;             /* captured once, replayed (cuda) */
+	bool graph; /* captured once, replayed (cuda) */
 	struct mark mark;
 };
 
-struct env_flip { const char *name, *value; }; /* value NULL: unset */
+struct env_flip {
+	const char *name, *value;
+}; /* value NULL: unset */
 
 struct axis {
 	const char *name;
@@ -63,8 +65,8 @@ struct axis {
 
 /* One row of a serving table: an arm for one point of its keys. */
 struct table_row {
-	const char *kernel;             /* glob, or NULL: every kernel */
-	struct number key[8];           /* per table->key */
+	const char *kernel; /* glob, or NULL: every kernel */
+	struct number key[8]; /* per table->key */
 	bool is_default;
 	const char *arm;
 	struct mark mark;
@@ -82,37 +84,50 @@ struct table {
 };
 
 /* Chosen by device: the first entry whose selector matches (most specific wins, a tie is an error). */
-struct table_choice { struct selector match; const struct table *table; struct mark mark; };
-struct table_set { const char *name; const struct table_choice *choice; int n; struct mark mark; };
+struct table_choice {
+	struct selector match;
+	const struct table *table;
+	struct mark mark;
+};
+struct table_set {
+	const char *name;
+	const struct table_choice *choice;
+	int n;
+	struct mark mark;
+};
 
 struct margin {
 	struct selector match;
-	double fail;              /* 0.05 for 5 % */
+	double fail; /* 0.05 for 5 % */
 	bool has_warn;
 	double warn;
-	int64_t floor_ns;         /* absolute floor, 0: none */
+	int64_t floor_ns; /* absolute floor, 0: none */
 	struct mark mark;
 };
 
 struct waiver {
 	const char *id, *reason;
 	struct selector match;
-	const char *expect;       /* status that is waived: "mismatch", … */
-	char until[11];           /* YYYY-MM-DD, inclusive; "" : no date */
+	const char *expect; /* status that is waived: "mismatch", … */
+	char until[11]; /* YYYY-MM-DD, inclusive; "" : no date */
 	struct mark mark;
 };
 
-struct rig { struct selector match; bool gate; struct mark mark; };
+struct rig {
+	struct selector match;
+	bool gate;
+	struct mark mark;
+};
 
 struct suite_case {
 	const char *id;
-	const char *const *kernel;      /* names, n_kernels of them; globs already expanded */
+	const char *const *kernel; /* names, n_kernels of them; globs already expanded */
 	int n_kernels;
 	const struct geometry *const *geometry;
 	int n_geometries;
-	const struct arm_use *arm;      /* shipped first */
+	const struct arm_use *arm; /* shipped first */
 	int n_arms;
-	const char *shipped;            /* arm name that is the yardstick */
+	const char *shipped; /* arm name that is the yardstick */
 	const struct distribution *const *data;
 	int n_data;
 	const struct axis *axis;
@@ -127,19 +142,28 @@ struct suite_case {
 	struct mark mark;
 };
 
-struct suite_file { const char *path; char sha256[65]; };
+struct suite_file {
+	const char *path;
+	char sha256[65];
+};
 
 /* Which layer set a value: for `assay explain`. path is dotted: "timing.max_rounds". */
-struct provenance { const char *path; const char *layer; struct mark mark; };
+struct provenance {
+	const char *path;
+	const char *layer;
+	struct mark mark;
+};
 
 /* One `--set PATH=VALUE` of the command line. */
-struct suite_override { const char *text; };
+struct suite_override {
+	const char *text;
+};
 
 struct suite {
 	struct arena *arena;
 	const char *path, *name, *about;
-	const char *set_words;               /* the --set of the command line, quoted for a shell: "" or " --set 't_q=1'" */
-	char sha256[65];                     /* over the suite and its includes and tables */
+	const char *set_words; /* the --set of the command line, quoted for a shell: "" or " --set 't_q=1'" */
+	char sha256[65]; /* over the suite and its includes and tables */
 	const struct suite_file *file;
 	int n_files;
 	const struct suite_case *cases;
@@ -152,7 +176,7 @@ struct suite {
 	int n_waivers;
 	const struct rig *rig;
 	int n_rigs;
-	int64_t max_cells;                   /* cap on the expansion */
+	int64_t max_cells; /* cap on the expansion */
 };
 
 struct suite_options {

@@ -11,11 +11,11 @@ struct text;
 
 struct text_options {
 	FILE *out;
-	int width;        /* columns; 0: 100 */
+	int width; /* columns; 0: 100 */
 	bool colour;
-	bool verbose;     /* every cell, as it comes and in the tables */
-	bool quiet;       /* failures and the last line only */
-	bool advisory;    /* the process exits 0 whatever the last line says */
+	bool verbose; /* every cell, as it comes and in the tables */
+	bool quiet; /* failures and the last line only */
+	bool advisory; /* the process exits 0 whatever the last line says */
 	const char *file; /* the verdict file's name for the last line; NULL: none */
 };
 

@@ -38,10 +38,10 @@ struct row {
 struct tally {
 	int64_t cells, failed_cells, findings;
 	int64_t launches, launches_differ;
-	double bound;   /* upper limit of the rate of a difference, where nothing differed */
-	double worst;   /* of allowed, reference */
+	double bound; /* upper limit of the rate of a difference, where nothing differed */
+	double worst; /* of allowed, reference */
 	int64_t rows, rows_of;
-	int64_t controls;  /* positive controls that differed */
+	int64_t controls; /* positive controls that differed */
 	const char *arm[TEXT_MAX_ARM_NAMES]; /* arms that passed wherever they were checked */
 	bool arm_failed[TEXT_MAX_ARM_NAMES];
 	int n_arms;
@@ -51,7 +51,19 @@ struct tally {
 	bool against_differs;
 };
 
-enum text_check { TC_DATA, TC_MEMORY, TC_IDENTITY, TC_REPEAT, TC_INVARIANT, TC_REFERENCE, TC_RUN, TC_GRAPH, TC_PLAN, TC_CENSUS, TC_N };
+enum text_check {
+	TC_DATA,
+	TC_MEMORY,
+	TC_IDENTITY,
+	TC_REPEAT,
+	TC_INVARIANT,
+	TC_REFERENCE,
+	TC_RUN,
+	TC_GRAPH,
+	TC_PLAN,
+	TC_CENSUS,
+	TC_N
+};
 
 /* Advice: an arm that is faster than the served one, folded over cells. */
 struct advice {
@@ -61,7 +73,7 @@ struct advice {
 };
 
 struct block {
-	char *text;  /* whole lines */
+	char *text; /* whole lines */
 	int64_t plan_index;
 	enum cell_status status;
 };
@@ -94,25 +106,26 @@ struct text {
 /* text_util.c */
 const char *text_intern(struct text *t, const char *s); /* NULL stays NULL */
 const struct axis_names *text_axes(struct text *t, const json_t *point, double at[TEXT_MAX_AXES]);
-const char *text_string(const json_t *j);                     /* "" where it is no string */
-const char *text_get(const json_t *j, const char *key);      /* "" where missing */
-double text_number(const json_t *j, const char *key);        /* NAN where missing or null */
-int64_t text_integer(const json_t *j, const char *key);      /* 0 where missing */
-int text_columns(const char *s);                              /* characters of UTF-8 */
+const char *text_string(const json_t *j); /* "" where it is no string */
+const char *text_get(const json_t *j, const char *key); /* "" where missing */
+double text_number(const json_t *j, const char *key); /* NAN where missing or null */
+int64_t text_integer(const json_t *j, const char *key); /* 0 where missing */
+int text_columns(const char *s); /* characters of UTF-8 */
 /* Writes words with a hanging indent: lines of at most width columns. The first line begins at column `indent` already. */
 void text_wrap(FILE *f, int indent, int width, const char *s);
 /* "   label    " and wrapped text, a newline at the end. */
 void text_field(FILE *f, int width, const char *label, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 enum text_colour { TEXT_PLAIN, TEXT_RED, TEXT_YELLOW, TEXT_GREEN, TEXT_BOLD };
-void text_paint(const struct text *t, FILE *f, enum text_colour c, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
-char *text_us(char buf[24], double ns);            /* "17.8", "-" where unknown */
-char *text_ratio(char buf[24], double ratio);      /* "1.012" */
+void text_paint(const struct text *t, FILE *f, enum text_colour c, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+char *text_us(char buf[24], double ns); /* "17.8", "-" where unknown */
+char *text_ratio(char buf[24], double ratio); /* "1.012" */
 char *text_percent(char buf[24], double fraction); /* "+5.8 %" */
-char *text_count(char buf[32], int64_t n);         /* 1234567 as 1,234,567 */
-char *text_seconds(char buf[24], double ns);       /* "12.4 s", "3 min 5 s" */
+char *text_count(char buf[32], int64_t n); /* 1234567 as 1,234,567 */
+char *text_seconds(char buf[24], double ns); /* "12.4 s", "3 min 5 s" */
 /* Arm names in short: split=2, split=4 and tiled as "split=2,4, tiled". */
 void text_arm_list(FILE *f, const char *const *name, int n);
-char *text_number_text(char buf[32], double x);    /* an axis value */
+char *text_number_text(char buf[32], double x); /* an axis value */
 
 /* text_cell.c */
 void text_take_cell(struct text *t, const json_t *cell);

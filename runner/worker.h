@@ -25,10 +25,10 @@
 int worker_main(int argc, char **argv);
 
 struct worker_config {
-	const char *self;            /* path of this binary (/proc/self/exe) */
+	const char *self; /* path of this binary (/proc/self/exe) */
 	const char *backend, *device;
 	int threads;
-	const char *const *plugins;  /* NULL-terminated */
+	const char *const *plugins; /* NULL-terminated */
 	/* All of these may be 0 or NULL: 120 s to open its device; 64 MiB a line and 512 MiB an answer of the worker, and whoever sends more
 	 * is broken; not interruptible while it opens. */
 	int64_t open_timeout_ns;
@@ -45,15 +45,16 @@ const json_t *worker_opened(const struct worker *w); /* the "opened" event; borr
 enum worker_outcome { WORKER_OK, WORKER_FAILED, WORKER_LOST, WORKER_CRASHED, WORKER_TIMEOUT, WORKER_INTERRUPTED };
 struct worker_answer {
 	enum worker_outcome outcome;
-	json_t *facts;               /* new reference; partial where not OK; may be an empty object */
-	char reason[768];            /* "killed by SIGSEGV in arm split=4, phase identity" */
+	json_t *facts; /* new reference; partial where not OK; may be an empty object */
+	char reason[768]; /* "killed by SIGSEGV in arm split=4, phase identity" */
 };
 /* Runs a cell there. Blocks; kills the worker after timeout_ns without a sign of life, or when *interrupted becomes true. After any
  * outcome but OK and FAILED the worker is dead: start another one. tick is called a few times a second (progress), may be NULL. */
 void worker_cell(struct worker *w, const struct cell *c, int attempt, const volatile int *interrupted,
-                 void (*tick)(void *ctx, const char *phase, const char *arm, int round), void *ctx, struct worker_answer *out);
+		 void (*tick)(void *ctx, const char *phase, const char *arm, int round), void *ctx,
+		 struct worker_answer *out);
 void worker_confirm(struct worker *w, const struct cell *c, const char *arm, int n, uint64_t order_seed,
-                    const volatile int *interrupted, struct worker_answer *out);
+		    const volatile int *interrupted, struct worker_answer *out);
 /* For `repeat: {processes: K}`: the digests of the cell's arms from another worker; worker_cell asks K - 1 fresh ones for them by itself
  * and adds the `repeat` findings of kind "processes" to the facts. */
 void worker_digests(struct worker *w, const struct cell *c, const volatile int *interrupted, struct worker_answer *out);

@@ -41,7 +41,8 @@ enum { MLA_SPLIT_MIN = 2, MLA_SPLIT_MAX = 64 };
 	{                                                                                                              \
 		.name = "flipped", .arg_name = "N", .arg_min = MLA_SPLIT_MIN, .arg_max = MLA_SPLIT_MAX,                \
 		.flags = ASSAY_ARM_FAULT,                                                                              \
-		.doc = "must fail: split=N, then the lowest bit of the middle element flipped", .ops = {&(host_ops)}   \
+		.doc = "must fail: split=N, then the lowest bit of the middle element flipped",                        \
+		.ops = { &(host_ops) }                                                                                 \
 	}
 
 /* ---- absorb_q and decompress_v: out[t,h,i] = sum over k of x[t,h,k] * w[h,i,k] ------------------------------------- */

@@ -21,7 +21,7 @@ enum {
 	MMQ_W_BYTES = 34, /* f16 scale, 32 quants */
 	MMQ_RECORD = 128, /* elements of an activation record */
 	MMQ_X_BYTES = 144, /* four f32 scales, 128 quants */
-	MMQ_WD_GROUP = 16,    /* rows of w whose scales stand together in wd, in the order of mmq_wd_place */
+	MMQ_WD_GROUP = 16, /* rows of w whose scales stand together in wd, in the order of mmq_wd_place */
 	MMQ_X_PAD = 512, /* in_f of the activations is padded to a multiple of it; what is beyond in_f is never used */
 };
 
@@ -58,8 +58,8 @@ static inline
 #ifdef __CUDACC__
 	__host__ __device__
 #endif
-	int64_t
-	mmq_wd_place(int64_t i)
+		int64_t
+		mmq_wd_place(int64_t i)
 {
 	return i / 16 * 16 + i % 8 / 2 * 4 + i % 16 / 8 * 2 + i % 2;
 }

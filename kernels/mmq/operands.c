@@ -49,7 +49,8 @@ const struct assay_tensor mmq_tensors[MMQ_TENSORS] = {
 		    .role = ASSAY_DERIVED,
 		    .dtype = ASSAY_F32,
 		    .dims = "block out_pad",
-		    .doc = "device arms: the scales of w alone as f32, a row a block, in sixteens as a thread wants them, padded with zeros"},
+		    .doc = "device arms: the scales of w alone as f32, a row a block, in sixteens as a thread wants "
+			   "them, padded with zeros"},
 };
 
 int mmq_tensor_shape(const struct assay_point *p, int t, struct assay_shape *out)

@@ -64,7 +64,8 @@ static int run(const struct assay_call *call, void *state)
 /* A second build with two planted faults, for `assay ab` to find: an arm that does its work three times, and one with a flipped bit. */
 static int run_slow(const struct assay_call *call, void *state)
 {
-	int (*volatile again)(const struct assay_call *, void *) = run; /* called each time, whatever the compiler sees */
+	int (*volatile again)(const struct assay_call *, void *) =
+		run; /* called each time, whatever the compiler sees */
 	again(call, state);
 	again(call, state);
 	return again(call, state);

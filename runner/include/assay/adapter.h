@@ -34,18 +34,18 @@ enum assay_type { ASSAY_INT, ASSAY_REAL };
 
 /* A parameter of the kernel: set by the geometry, by an axis, or by its default. Every parameter has a value at a point. */
 struct assay_param {
-	const char *name;     /* [a-z][a-z0-9_]*, unique in the kernel */
+	const char *name; /* [a-z][a-z0-9_]*, unique in the kernel */
 	enum assay_type type;
-	double min, max;      /* inclusive; for ASSAY_INT both are whole and within +-2^53 */
-	bool required;        /* true: no default, the suite must set it */
-	double dflt;          /* used when !required */
-	int64_t multiple_of;  /* 0, or the value must be a multiple of it (ASSAY_INT) */
-	const char *doc;      /* one line, shown by `assay list` */
+	double min, max; /* inclusive; for ASSAY_INT both are whole and within +-2^53 */
+	bool required; /* true: no default, the suite must set it */
+	double dflt; /* used when !required */
+	int64_t multiple_of; /* 0, or the value must be a multiple of it (ASSAY_INT) */
+	const char *doc; /* one line, shown by `assay list` */
 };
 
 union assay_value {
 	int64_t i; /* ASSAY_INT */
-	double d;  /* ASSAY_REAL */
+	double d; /* ASSAY_REAL */
 };
 
 /* One point of a kernel: v[k] is the value of kernel->params[k]. */
@@ -56,31 +56,43 @@ struct assay_point {
 /* ---- tensors ------------------------------------------------------------------------------------------------------- */
 
 enum assay_dtype {
-	ASSAY_F64, ASSAY_F32, ASSAY_F16, ASSAY_BF16, ASSAY_E4M3, ASSAY_E5M2,
-	ASSAY_I64, ASSAY_I32, ASSAY_I16, ASSAY_I8, ASSAY_U64, ASSAY_U32, ASSAY_U16, ASSAY_U8,
+	ASSAY_F64,
+	ASSAY_F32,
+	ASSAY_F16,
+	ASSAY_BF16,
+	ASSAY_E4M3,
+	ASSAY_E5M2,
+	ASSAY_I64,
+	ASSAY_I32,
+	ASSAY_I16,
+	ASSAY_I8,
+	ASSAY_U64,
+	ASSAY_U32,
+	ASSAY_U16,
+	ASSAY_U8,
 	ASSAY_RECORD /* a packed record of fields, see assay_tensor.fields */
 };
 
 enum assay_role {
-	ASSAY_IN,        /* filled by the distribution, must not change */
-	ASSAY_OUT,       /* poisoned before each checked launch, compared */
-	ASSAY_INOUT,     /* filled, restored before each launch outside the clock, compared */
-	ASSAY_DERIVED,   /* an input of its own, packed by derive() from the filled ones; must not change */
-	ASSAY_WORKSPACE  /* poisoned, never compared */
+	ASSAY_IN, /* filled by the distribution, must not change */
+	ASSAY_OUT, /* poisoned before each checked launch, compared */
+	ASSAY_INOUT, /* filled, restored before each launch outside the clock, compared */
+	ASSAY_DERIVED, /* an input of its own, packed by derive() from the filled ones; must not change */
+	ASSAY_WORKSPACE /* poisoned, never compared */
 };
 
 /* What the numbers of a tensor mean; it picks the fill where the suite names none for this tensor. */
 enum assay_use {
-	ASSAY_DATA,  /* the distribution's fill */
+	ASSAY_DATA, /* the distribution's fill */
 	ASSAY_INDEX, /* row numbers in 0 .. shape.index_bound-1 (integer dtypes); `indices` with repeats by default */
-	ASSAY_SCALE  /* block scales: small positive numbers in default_range */
+	ASSAY_SCALE /* block scales: small positive numbers in default_range */
 };
 
 struct assay_field {
 	const char *name;
 	enum assay_dtype dtype;
 	uint32_t offset; /* bytes from the start of the record */
-	uint32_t count;  /* elements */
+	uint32_t count; /* elements */
 	enum assay_use use;
 	double default_range[2]; /* of ASSAY_SCALE fields */
 };
@@ -114,7 +126,7 @@ enum assay_backend { ASSAY_HOST, ASSAY_CUDA, ASSAY_N_BACKENDS };
 
 /* What was launched, as launched. On the host grid[0] is the number of threads. */
 struct assay_launch {
-	const char *symbol;  /* name for people */
+	const char *symbol; /* name for people */
 	const void *function; /* host function, or the __global__ function's host stub */
 	unsigned grid[3], block[3];
 	size_t dynamic_smem_bytes;
@@ -126,17 +138,17 @@ struct assay_arm;
  * the order of kernel->tensors; equal for every arm of a cell. */
 struct assay_call {
 	const struct assay_point *point;
-	int64_t arm_arg;                       /* N of `split=N`; 0 for an arm without an argument */
+	int64_t arm_arg; /* N of `split=N`; 0 for an arm without an argument */
 	void *const *tensor;
-	const struct assay_shape *shape;       /* per tensor */
-	void *workspace;                       /* arm->workspace_bytes() bytes, aligned to 256; NULL if none */
+	const struct assay_shape *shape; /* per tensor */
+	void *workspace; /* arm->workspace_bytes() bytes, aligned to 256; NULL if none */
 	size_t workspace_bytes;
-	int threads;                           /* host: OpenMP threads to use; 0 on cuda */
-	void *stream;                          /* cuda: a cudaStream_t; NULL on the host */
+	int threads; /* host: OpenMP threads to use; 0 on cuda */
+	void *stream; /* cuda: a cudaStream_t; NULL on the host */
 	/* Non-NULL on inspected launches only (never inside the clock): the arm reports each kernel it launches. */
 	void (*note)(void *ctx, const struct assay_launch *launch);
 	void *note_ctx;
-	char *error;                           /* ASSAY_ERROR_MAX bytes */
+	char *error; /* ASSAY_ERROR_MAX bytes */
 	/* The arm that is called, and where; in reference() the arm that is held against it (NULL unless reference_per_arm). */
 	const struct assay_arm *arm;
 	enum assay_backend backend;
@@ -145,16 +157,16 @@ struct assay_call {
 /* How an arm runs on one backend. run() only enqueues on cuda (no synchronisation, no allocation); on the host it computes.
  * state is what plan() made, or NULL. */
 struct assay_arm_ops {
-	int (*plan)(const struct assay_call *call, void **state);       /* NULL: nothing to plan */
-	int (*run)(const struct assay_call *call, void *state);         /* required */
-	void (*finish)(void *state);                                    /* NULL: nothing to free */
+	int (*plan)(const struct assay_call *call, void **state); /* NULL: nothing to plan */
+	int (*run)(const struct assay_call *call, void *state); /* required */
+	void (*finish)(void *state); /* NULL: nothing to free */
 	size_t (*workspace_bytes)(const struct assay_point *, int64_t arm_arg); /* NULL: none */
-	int (*derive)(const struct assay_call *call);                   /* NULL: arm has no ASSAY_DERIVED tensor */
+	int (*derive)(const struct assay_call *call); /* NULL: arm has no ASSAY_DERIVED tensor */
 };
 
 enum assay_arm_flag {
-	ASSAY_ARM_BITWISE = 1u << 0,  /* claims the bits of `shipped` */
-	ASSAY_ARM_FAULT = 1u << 1,    /* a must-fail subject: listed apart, never proposed for a table */
+	ASSAY_ARM_BITWISE = 1u << 0, /* claims the bits of `shipped` */
+	ASSAY_ARM_FAULT = 1u << 1, /* a must-fail subject: listed apart, never proposed for a table */
 	ASSAY_ARM_SELECTABLE = 1u << 2 /* a serving table may name it */
 };
 
@@ -183,9 +195,9 @@ struct assay_facts {
 };
 
 struct assay_work {
-	double bytes;       /* moved by the shipped algorithm: each operand once per use that misses */
+	double bytes; /* moved by the shipped algorithm: each operand once per use that misses */
 	double least_bytes; /* each distinct element touched once: no launch can move less */
-	double flop;        /* multiply and add counted as two */
+	double flop; /* multiply and add counted as two */
 };
 
 /* Which rows of the output a reference computes. A row is one combination of the first `row_rank` dimensions of the output
@@ -196,16 +208,17 @@ struct assay_rows {
 };
 
 struct assay_kernel {
-	uint32_t abi;              /* ASSAY_ABI */
-	const char *name;          /* family.name */
-	const char *doc;           /* one line */
+	uint32_t abi; /* ASSAY_ABI */
+	const char *name; /* family.name */
+	const char *doc; /* one line */
 	const struct assay_param *params;
 	int n_params;
 	const struct assay_tensor *tensors;
 	int n_tensors;
 	const struct assay_arm *arms; /* the first one is `shipped` unless the suite names another */
 	int n_arms;
-	const char *const *data_axes; /* NULL-terminated names of parameters that only the data depend on; may be NULL */
+	const char *const
+		*data_axes; /* NULL-terminated names of parameters that only the data depend on; may be NULL */
 
 	/* Shape of tensor t at a point. Must be cheap and pure. */
 	int (*shape)(const struct assay_point *, int t, struct assay_shape *out);
@@ -238,10 +251,20 @@ struct assay_kernel {
 static inline uint32_t assay_dtype_bytes(enum assay_dtype t)
 {
 	switch (t) {
-	case ASSAY_F64: case ASSAY_I64: case ASSAY_U64: return 8;
-	case ASSAY_F32: case ASSAY_I32: case ASSAY_U32: return 4;
-	case ASSAY_F16: case ASSAY_BF16: case ASSAY_I16: case ASSAY_U16: return 2;
-	case ASSAY_E4M3: case ASSAY_E5M2: case ASSAY_I8: case ASSAY_U8: return 1;
+	case ASSAY_F64:
+	case ASSAY_I64:
+	case ASSAY_U64: return 8;
+	case ASSAY_F32:
+	case ASSAY_I32:
+	case ASSAY_U32: return 4;
+	case ASSAY_F16:
+	case ASSAY_BF16:
+	case ASSAY_I16:
+	case ASSAY_U16: return 2;
+	case ASSAY_E4M3:
+	case ASSAY_E5M2:
+	case ASSAY_I8:
+	case ASSAY_U8: return 1;
 	case ASSAY_RECORD: return 0;
 	}
 	return 0;
