@@ -104,7 +104,13 @@ static bool prepare(const struct run_options *o, const struct registry *reg, con
 {
 	struct diags *d = diags_create();
 	struct err err = {{0}};
-	const struct suite_options so = {.registry = reg, .set = o->set, .n_set = o->n_set};
+	const struct suite_options so = {.registry = reg,
+					 .set = o->set,
+					 .n_set = o->n_set,
+					 .plugin = o->plugin,
+					 .n_plugins = o->n_plugins,
+					 .backend = o->backend,
+					 .device = o->device};
 	const bool colour = isatty(STDERR_FILENO) && !getenv("NO_COLOR");
 	bool ok = false;
 	it->suite = suite_load(path, &so, d);

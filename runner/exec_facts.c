@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "finding.h"
 
@@ -143,6 +144,7 @@ void facts_measure(struct stage *st, const struct facts_measure *m, const struct
 	json_object_set_new(o, "scrub_proven", m->proof.measured ? json_boolean(m->proof.proven) : json_null());
 	json_object_set_new(o, "scrub_ratio", m->proof.measured ? json_real(m->proof.ratio) : json_null());
 	json_object_set_new(o, "rotate", json_boolean(t->scrub == SCRUB_ROTATE));
+	json_object_set_new(o, "process", json_integer(getpid()));
 	json_object_set_new(facts, "measure", o);
 }
 

@@ -135,6 +135,10 @@ static void settle_failure(const struct cell_view *v, const struct judge_rule *r
 	const json_t *confirm = json_object_get(v->cell, "confirm");
 	const json_t *confirmed = json_object_get(confirm, "confirmed");
 	bool wants = rule->estimator == EST_PAIRED && rule->confirm == CONFIRM_FRESH;
+	/* What a process saw it cannot confirm: its allocations are part of what is in doubt. */
+	const double screened = record_number(json_object_get(v->cell, "measure"), "process", -1);
+	if (screened >= 0 && screened == record_number(confirm, "process", -2))
+		confirmed = NULL;
 	double ratio = out->r.ratio_estimator;
 	out->r.rounds_more = -1;
 	out->is = (struct timing_outcome){TV_INCONCLUSIVE, TR_NONE};

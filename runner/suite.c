@@ -102,17 +102,28 @@ static void hash_files(struct suite *s)
 	sha256_hex_final(&h, s->sha256);
 }
 
-/* Quoted for a shell, as the rerun command of a record wants them. */
+/* words, the option, and its value quoted for a shell. */
+static const char *word_of(struct arena *a, const char *words, const char *option, const char *value)
+{
+	const char *p = value, *q;
+	words = arena_printf(a, "%s %s '", words, option);
+	for (; (q = strchr(p, '\'')); p = q + 1)
+		words = arena_printf(a, "%s%.*s'\\''", words, (int)(q - p), p);
+	return arena_printf(a, "%s%s'", words, p);
+}
+
+/* What the rerun command of a record needs beside the suite and the filter. */
 static const char *set_words(struct arena *a, const struct suite_options *opt)
 {
 	const char *words = "";
-	for (int i = 0; i < opt->n_set; i++) {
-		const char *p = opt->set[i].text, *q;
-		words = arena_printf(a, "%s --set '", words);
-		for (; (q = strchr(p, '\'')); p = q + 1)
-			words = arena_printf(a, "%s%.*s'\\''", words, (int)(q - p), p);
-		words = arena_printf(a, "%s%s'", words, p);
-	}
+	for (int i = 0; i < opt->n_plugins; i++)
+		words = word_of(a, words, "--plugin", opt->plugin[i]);
+	if (opt->backend)
+		words = word_of(a, words, "--backend", opt->backend);
+	if (opt->device)
+		words = word_of(a, words, "--device", opt->device);
+	for (int i = 0; i < opt->n_set; i++)
+		words = word_of(a, words, "--set", opt->set[i].text);
 	return words;
 }
 

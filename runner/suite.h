@@ -162,7 +162,8 @@ struct suite_override {
 struct suite {
 	struct arena *arena;
 	const char *path, *name, *about;
-	const char *set_words; /* the --set of the command line, quoted for a shell: "" or " --set 't_q=1'" */
+	const char
+		*set_words; /* options that rerun needs, quoted for a shell: "" or " --backend 'cuda' --set 't_q=1'" */
 	char sha256[65]; /* over the suite and its includes and tables */
 	const struct suite_file *file;
 	int n_files;
@@ -183,6 +184,10 @@ struct suite_options {
 	const struct registry *registry;
 	const struct suite_override *set;
 	int n_set;
+	/* Only for the rerun command of a record; each may be NULL. */
+	const char *const *plugin;
+	int n_plugins;
+	const char *backend, *device;
 };
 
 /* Loads, resolves includes and layers, and validates against the registry. NULL where *diags holds an error; *diags is

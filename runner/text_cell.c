@@ -19,8 +19,10 @@ static void tally_arm(struct text *t, struct tally *y, const char *arm, bool fai
 	if (i == y->n_arms) {
 		y->arm[y->n_arms++] = arm;
 		y->arm_failed[i] = false;
+		y->arm_findings[i] = 0;
 	}
 	y->arm_failed[i] |= failed;
+	y->arm_findings[i]++;
 }
 
 /* A record may hold any number: a sum that would not fit stays where it is. */

@@ -46,22 +46,54 @@ static int arms_of(const struct tally *y, bool failed, const char **out)
 	return n;
 }
 
+/* "split=2,4 WORDS in 16 cells, split_kv=2 in 8": an arm that only some kernels have is not credited with the cells of the others. */
+static void held_text(FILE *f, const struct tally *y, const char *const *arm, int n, const char *words)
+{
+	bool told[TEXT_MAX_ARM_NAMES] = {false};
+	for (bool first = true;; first = false) {
+		int64_t most = 0, cells[TEXT_MAX_ARM_NAMES];
+		for (int i = 0; i < n; i++) {
+			cells[i] = 0;
+			for (int k = 0; k < y->n_arms; k++)
+				if (y->arm[k] == arm[i])
+					cells[i] = y->arm_findings[k];
+			if (!told[i] && cells[i] > most)
+				most = cells[i];
+		}
+		if (!most)
+			return;
+		const char *same[TEXT_MAX_ARM_NAMES];
+		int n_same = 0;
+		for (int i = 0; i < n; i++)
+			if (!told[i] && cells[i] == most) {
+				same[n_same++] = arm[i];
+				told[i] = true;
+			}
+		char a[32];
+		fputs(first ? "" : ", ", f);
+		text_arm_list(f, same, n_same);
+		fprintf(f, "%s in %s%s", first ? words : "", text_count(a, most),
+			!first      ? ""
+			: most == 1 ? " cell"
+				    : " cells");
+	}
+}
+
 static void identity_text(FILE *f, const struct tally *y)
 {
 	const char *arm[TEXT_MAX_ARM_NAMES];
 	int n = arms_of(y, false, arm);
-	char a[32], b[32];
+	char a[32], b[32], words[96];
 	if (n) {
-		text_arm_list(f, arm, n);
-		fprintf(f, " BIT-IDENTICAL to %s", y->against && !y->against_differs ? y->against : "shipped");
+		snprintf(words, sizeof words, " BIT-IDENTICAL to %.60s",
+			 y->against && !y->against_differs ? y->against : "shipped");
+		held_text(f, y, arm, n, words);
 	}
 	int bad = arms_of(y, true, arm);
 	if (bad) {
 		fputs(n ? "; " : "", f);
 		text_arm_list(f, arm, bad);
 		fprintf(f, " MISMATCH in %s of %s cells", text_count(a, y->failed_cells), text_count(b, y->cells));
-	} else {
-		fprintf(f, " in %s cell%s", text_count(a, y->cells), y->cells == 1 ? "" : "s");
 	}
 }
 
@@ -96,9 +128,8 @@ static void reference_text(FILE *f, const struct tally *y)
 			text_count(b, y->cells));
 	} else {
 		int n = arms_of(y, false, arm);
-		text_arm_list(f, arm, n);
-		fprintf(f, " within the bound of the reference in %s cell%s, worst %.2g of it", text_count(a, y->cells),
-			y->cells == 1 ? "" : "s", y->worst);
+		held_text(f, y, arm, n, " within the bound of the reference");
+		fprintf(f, ", worst %.2g of it", y->worst);
 	}
 	if (y->rows_of > y->rows && y->rows > 0)
 		fprintf(f, " (%s of %s rows)", text_count(a, y->rows), text_count(b, y->rows_of));

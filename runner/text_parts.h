@@ -44,6 +44,7 @@ struct tally {
 	int64_t controls; /* positive controls that differed */
 	const char *arm[TEXT_MAX_ARM_NAMES]; /* arms that passed wherever they were checked */
 	bool arm_failed[TEXT_MAX_ARM_NAMES];
+	int64_t arm_findings[TEXT_MAX_ARM_NAMES]; /* identity and reference: a finding a cell, so cells */
 	int n_arms;
 	const char *kind[4];
 	int n_kinds;

@@ -137,6 +137,14 @@ START_TEST(confirmation)
 		free(after);
 		free(before[i]);
 	}
+	/* The process that screened cannot confirm what it saw. */
+	json_object_set_new(json_object_get(cells[0], "measure"), "process", json_integer(3));
+	record_judge_run(cells, 3, &env);
+	ck_assert_str_eq(text(cells[0], "status"), "regression");
+	json_object_set_new(json_object_get(cells[0], "measure"), "process", json_integer(2));
+	record_judge_run(cells, 3, &env);
+	ck_assert_str_eq(text(timing(cells[0]), "reason"), "unconfirmed");
+	json_object_del(json_object_get(cells[0], "measure"), "process");
 	/* A slowdown just beyond the margin is within what processes differ by. */
 	add_confirm(cells[0], 1.0565);
 	env.tau = 0.02;
