@@ -154,7 +154,7 @@ static int blocks_of(struct loader *l, const struct yaml_node *v, const struct b
 			continue;
 		bool twice = false;
 		for (int k = 0; k < i && !twice; k++)
-			twice = !strcmp(v->item[k]->text, name->text);
+			twice = v->item[k]->kind == YAML_TREE_SCALAR && !strcmp(v->item[k]->text, name->text);
 		struct block *found = twice ? NULL : block_want(l, b, name);
 		const void *made = found ? make(l, found) : NULL;
 		if (twice)
