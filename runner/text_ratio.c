@@ -251,7 +251,8 @@ static void group_block(struct text *t, const struct row *first)
 void text_ratio_tables(struct text *t)
 {
 	int groups = 0, hidden = 0;
-	qsort(t->row, t->n_rows, sizeof *t->row, text_row_by_plan);
+	if (t->n_rows) /* qsort wants an array even for nothing */
+		qsort(t->row, t->n_rows, sizeof *t->row, text_row_by_plan);
 	for (size_t i = 0; i < t->n_rows; i++) {
 		const struct row *r = &t->row[i];
 		bool seen = !r->is_ratio;
