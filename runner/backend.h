@@ -37,6 +37,7 @@ struct device_state {
 	uint64_t throttle; /* backend's bits; 0: none */
 	const char *throttle_text; /* static, or NULL */
 	int other_processes; /* on the device, beside us and our own */
+	int64_t preemptions; /* host: times that a CPU was taken from our threads since state() was last called */
 };
 
 /* One launch to be put on the queue. */

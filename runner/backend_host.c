@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #include "census.h"
@@ -25,6 +26,7 @@ struct host {
 	struct host_cpu cpu;
 	struct device_info info;
 	struct host_throttle throttle;
+	int64_t preemptions; /* as of the last look at the state */
 	unsigned char *scrub_area;
 	size_t scrub_area_bytes;
 	struct sentinel_result sentinel;
@@ -280,6 +282,10 @@ static bool host_state(struct backend *b, struct device_state *out, struct err *
 	host_cpu_throttle(&h->cpu, &t);
 	bool thermal = t.thermal != h->throttle.thermal, quota = t.quota != h->throttle.quota;
 	h->throttle = t;
+	struct rusage usage;
+	const int64_t taken = getrusage(RUSAGE_SELF, &usage) == 0 ? usage.ru_nivcsw : -1;
+	const int64_t since = taken >= 0 && h->preemptions >= 0 ? taken - h->preemptions : -1;
+	h->preemptions = taken;
 	*out = (struct device_state){
 		.sm_mhz = host_cpu_mhz(&h->cpu),
 		.mem_mhz = -1,
@@ -291,6 +297,7 @@ static bool host_state(struct backend *b, struct device_state *out, struct err *
 				 : quota          ? "CPU quota of the control group used up"
 						  : NULL,
 		.other_processes = -1, /* a host is never exclusive; its noise is what the null arm measures */
+		.preemptions = since,
 	};
 	return true;
 }

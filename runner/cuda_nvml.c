@@ -140,7 +140,7 @@ void cuda_nvml_state(struct cuda_nvml *n, struct device_state *out)
 	unsigned v;
 	unsigned long long bits;
 
-	*out = (struct device_state){-1, -1, -1, -1, 0, NULL, -1};
+	*out = (struct device_state){-1, -1, -1, -1, 0, NULL, -1, -1};
 	if (!n)
 		return;
 	if (n->clock && n->clock(n->device, CLOCK_SM, &v) == OK)

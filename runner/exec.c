@@ -173,7 +173,8 @@ static bool state_read(struct run *r, struct device_state *s, struct err *err)
 				   .mem_mhz = -1,
 				   .temperature_c = -1,
 				   .power_w = -1,
-				   .other_processes = -1};
+				   .other_processes = -1,
+				   .preemptions = -1};
 	return !r->x->ops->state || r->x->ops->state(r->x->be, s, err);
 }
 

@@ -148,7 +148,7 @@ void facts_measure(struct stage *st, const struct facts_measure *m, const struct
 	json_object_set_new(facts, "measure", o);
 }
 
-static json_t *known(int v)
+static json_t *known(int64_t v)
 {
 	return v >= 0 ? json_integer(v) : json_null();
 }
@@ -166,5 +166,6 @@ json_t *facts_state(const struct device_state *s)
 			    : s->throttle_text ? json_string(s->throttle_text)
 					       : json_integer((json_int_t)(s->throttle & INT64_MAX)));
 	json_object_set_new(o, "other_processes", known(s->other_processes));
+	json_object_set_new(o, "preemptions", known(s->preemptions));
 	return o;
 }

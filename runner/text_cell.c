@@ -232,6 +232,13 @@ static struct row *add_row(struct text *t, const json_t *cell)
 		r->n = (int)text_integer(timing, "n");
 	const json_t *null = json_object_get(timing, "null");
 	double noise = text_number(timing, "noise");
+	const double taken =
+		text_number(json_object_get(json_object_get(cell, "device_state"), "after"), "preemptions");
+	const double wall_ns = text_number(json_object_get(cell, "measure"), "wall_ns");
+	if (isfinite(taken) && isfinite(wall_ns) && json_is_object(timing)) {
+		t->preemptions += taken;
+		t->preempted_s += 1e-9 * wall_ns;
+	}
 	t->null_cells += json_is_object(null);
 	t->null_biased += json_is_true(json_object_get(null, "biased"));
 	if (isfinite(noise)) {

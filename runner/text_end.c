@@ -4,6 +4,8 @@
 #include "cmd.h"
 #include "text_parts.h"
 
+enum { PREEMPTED_PER_S = 20 };
+
 static void field_open(FILE **f, char **text, size_t *n)
 {
 	*text = NULL;
@@ -262,6 +264,13 @@ static void noise_line(struct text *t)
 		text_count(b, t->null_cells), 0.012 * (double)t->null_cells, text_count(c, t->rounds));
 	if (json_is_true(json_object_get(t->footer, "noisy")))
 		fputs("; the run is NOISY: it cannot fail a timing gate", f);
+	/* A busy neighbour takes the CPU at the end of every time slice, a few milliseconds apart; an idle system a few times a second. */
+	if (t->preemptions > 10 && t->preemptions > PREEMPTED_PER_S * t->preempted_s)
+		fprintf(f,
+			"\nthe system took the kernel's CPU away %.0f times in %.1f s of rounds: another process wants "
+			"it too; end it, or run "
+			"assay on other CPUs (taskset -c LIST assay run ...)",
+			t->preemptions, t->preempted_s);
 	field_close(t, f, &text, "noise");
 }
 

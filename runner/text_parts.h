@@ -100,6 +100,7 @@ struct text {
 	int n_advice;
 	int64_t by_status[ST_N], rounds, null_cells, null_biased, kept_right;
 	double noise_lo, noise_hi;
+	double preemptions, preempted_s; /* of cells on the host: how often a CPU was taken away, and in what time of rounds */
 	const char *warned_id;
 	int64_t warned, tails, gated, timed_cells;
 };

@@ -316,6 +316,7 @@ static bool fake_state(struct backend *b, struct device_state *out, struct err *
 		.throttle = throttled,
 		.throttle_text = throttled ? "scripted throttling" : NULL,
 		.other_processes = counted(k, f->s.shared_call, f->s.shared_calls),
+		.preemptions = -1,
 	};
 	return true;
 }

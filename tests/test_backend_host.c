@@ -228,6 +228,7 @@ START_TEST(scrub_and_sentinels)
 	ck_assert_int_eq(s.power_w, -1);
 	ck_assert(s.sm_mhz == -1 || (s.sm_mhz > 50 && s.sm_mhz < 20000));
 	ck_assert((s.throttle == 0) == (s.throttle_text == NULL));
+	ck_assert_int_ge(s.preemptions, 0);
 	o->close(b);
 }
 END_TEST
