@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "escape.h"
 #include "finding.h"
 
 /* Up to here an input is digested after every arm; a larger one at the end, and again arm by arm where it has changed. */
@@ -59,12 +60,8 @@ bool check_launch(struct stage *st, struct ready *r, uint32_t poison, enum tail 
 		return err_set(err, "%s: %s", r->subject->name, why.text);
 	if (rr == RUN_FAILED)
 		stage_fail(st, r->subject, "launch", why.text);
-	else if (out->escaped_ns > STAGE_ESCAPED_NS && !finding_failed(st->findings, "run", r->subject->name))
-		finding_add(st->findings, "run", r->subject->name, "invalid",
-			    "stream escape: %.1f us of work ran on after the arm's own stream was done, so the clock "
-			    "does not "
-			    "see it",
-			    (double)out->escaped_ns / 1000);
+	else
+		escape_seen(r->subject, out->escaped_ns);
 	return true;
 }
 
@@ -260,6 +257,8 @@ bool check_memory(struct stage *st, struct evidence *ev, struct err *err)
 		if (!stage_load(st, 0, true, err) || !all_arms(st, ev, 0, err))
 			return false;
 	}
+	if (!escape_settle(st, err))
+		return false;
 	for (int i = 0; i < st->n_subjects; i++) {
 		struct subject *s = &st->subject[i];
 		if (s->role == ROLE_NULL || s->unsupported || !s->ready)

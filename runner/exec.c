@@ -7,6 +7,7 @@
 #include "calibrate.h"
 #include "check_cell.h"
 #include "controls.h"
+#include "escape.h"
 #include "exec_facts.h"
 #include "finding.h"
 #include "inputs.h"
@@ -155,7 +156,7 @@ static bool checks_run(struct run *r, struct err *err)
 		const bool ok = check[k](r->st, r->ev, err);
 		if (k == CHECK_REFERENCE)
 			r->reference_ns = stage_wall_ns() - from - (r->st->cost.launch_ns - launched);
-		if (!ok)
+		if (!ok || !escape_settle(r->st, err))
 			return false;
 		tell(r);
 	}
@@ -262,7 +263,8 @@ static bool timing_run(struct run *r, struct err *err)
 	if (t->scrub == SCRUB_NONE)
 		stage_note(r->st, "warm: no scrub");
 	tell(r);
-	return r->rounds.n == 0 || check_again(r->st, r->ev, (int)r->rounds.launches, err);
+	return r->rounds.n == 0 ||
+	       (check_again(r->st, r->ev, (int)r->rounds.launches, err) && escape_settle(r->st, err));
 }
 
 /* What the cell took, and what of it was not the harness. */

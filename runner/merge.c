@@ -166,7 +166,7 @@ static json_t *merged_footer(const struct merge_shard *shard, size_t n, const st
 		const char *at = record_text(one, "finished");
 		if (at && strcmp(at, finished) > 0)
 			finished = at;
-		/* Waivers: used and matched cells add up. */
+		/* Waivers: what their cells did adds up; every shard counts the cells of the whole plan. */
 		size_t k;
 		json_t *w;
 		json_array_foreach(json_object_get(f, "waivers"), k, w)
@@ -178,7 +178,7 @@ static json_t *merged_footer(const struct merge_shard *shard, size_t n, const st
 				if (i == 0 || one == shard[0].file.footer ||
 				    !json_equal(json_object_get(w, "id"), json_object_get(x, "id")))
 					continue;
-				static const char *const sums[] = {"used", "cells"};
+				static const char *const sums[] = {"used", "passed"};
 				for (int s = 0; s < 2; s++)
 					json_object_set_new(w, sums[s],
 							    json_integer(

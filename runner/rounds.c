@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "escape.h"
 #include "finding.h"
 #include "judge.h"
 #include "rotate.h"
@@ -80,8 +81,7 @@ static bool sample_device(struct play *p, int subject, int batch, int64_t *sum, 
 	}
 	if (!stage_sync(st, &escaped, ok ? err : NULL))
 		ok = false;
-	if (escaped > p->out->escaped_ns[subject])
-		p->out->escaped_ns[subject] = escaped;
+	escape_seen(&st->subject[subject], escaped);
 	*sum = 0;
 	for (int i = 0; ok && i < batch; i++) {
 		ok = st->ops->elapsed(st->be, 2 * i, 2 * i + 1, &ns, err);
@@ -112,8 +112,7 @@ static bool sample_host(struct play *p, int subject, int batch, int64_t *sum, st
 		*sum += to - from;
 		if (st->ops->drain && !st->ops->drain(st->be, &escaped, &st->lost, err))
 			return false;
-		if (escaped > p->out->escaped_ns[subject])
-			p->out->escaped_ns[subject] = escaped;
+		escape_seen(&st->subject[subject], escaped);
 	}
 	return true;
 }
@@ -371,15 +370,6 @@ static void failure_findings(struct play *p)
 				    "launch failed in %d of %d rounds: %s", p->failures[s], p->out->n, p->why[s].text);
 		json_object_set_new(f, "phase", json_string("timing"));
 	}
-	for (int s = 0; s < p->st->n_subjects; s++) {
-		const struct subject *who = &p->st->subject[s];
-		if (p->out->escaped_ns[s] <= STAGE_ESCAPED_NS || finding_failed(p->st->findings, "run", who->name))
-			continue;
-		finding_add(p->st->findings, "run", who->name, "invalid",
-			    "stream escape: %.1f us of work ran on after the arm's own stream was done, so the clock "
-			    "does not see it",
-			    (double)p->out->escaped_ns[s] / 1000);
-	}
 }
 
 bool rounds_run(struct stage *st, const struct rounds_job *job, struct warmth *warm, struct rounds *out,
@@ -438,6 +428,7 @@ bool rounds_run(struct stage *st, const struct rounds_job *job, struct warmth *w
 		round_ns = st->ops->now(st->be) - from;
 	}
 	failure_findings(&p);
+	ok = ok && escape_settle(st, err);
 	warm->last_ns = st->ops->now(st->be);
 done:
 	out->wall_ns = st->ops->now(st->be) - start;

@@ -31,7 +31,6 @@ struct rounds {
 	bool cut; /* by the budget */
 	int64_t wall_ns;
 	int64_t launches; /* timed ones, of all arms */
-	int64_t escaped_ns[STAGE_SUBJECTS]; /* the longest that work ran on after its queue was done */
 	int64_t *sample[STAGE_SUBJECTS]; /* by subject: ns, -1 in a dropped round; NULL: not timed */
 };
 

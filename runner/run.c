@@ -32,9 +32,12 @@ void run_account(struct run *r, json_t *cell)
 		r->timed++;
 	const char *waiver = text_of(json_object_get(cell, "waiver"), "id");
 	enum cell_status st = status_of(text_of(cell, "status"));
-	for (int i = 0; i < r->job->suite->n_waivers; i++)
-		if (st == ST_XFAIL && strcmp(r->job->suite->waiver[i].id, waiver) == 0)
-			r->waiver_used[i]++;
+	for (int i = 0; i < r->job->suite->n_waivers; i++) {
+		if (strcmp(r->job->suite->waiver[i].id, waiver) != 0)
+			continue;
+		r->waived[i].used += st == ST_XFAIL;
+		r->waived[i].passed += st == ST_XPASS;
+	}
 	run_aggregates_add(r->aggregates, cell);
 	run_pairs_add(&r->pairs, cell);
 	r->done++;
@@ -172,9 +175,9 @@ bool run_plan(const struct run_job *job, int *status, struct err *err)
 			*status = 128 + *job->interrupted;
 		return false;
 	}
-	r.waiver_used = calloc((size_t)job->suite->n_waivers + 1, sizeof *r.waiver_used);
+	r.waived = calloc((size_t)job->suite->n_waivers + 1, sizeof *r.waived);
 	r.aggregates = run_aggregates_create();
-	if (!r.waiver_used || !r.aggregates) {
+	if (!r.waived || !r.aggregates) {
 		err_set(err, "out of memory");
 		goto out;
 	}
@@ -206,7 +209,7 @@ out:
 	for (size_t i = 0; i < r.n_pending; i++)
 		json_decref(r.pending[i].record);
 	free(r.pending);
-	free(r.waiver_used);
+	free(r.waived);
 	run_aggregates_destroy(r.aggregates);
 	run_pairs_free(&r.pairs);
 	run_resume_free(&old);

@@ -77,15 +77,30 @@ bool run_write_aggregates(struct run *r, const json_t *calibration, struct err *
 	return ok;
 }
 
+/* Whether it chooses by where the run is: one that fits nothing here may fit elsewhere. */
+static bool about_a_machine(const struct selector *s)
+{
+	static const char *const keys[] = {"backend", "device", "cc", "host"};
+
+	for (int i = 0; i < s->n_terms; i++)
+		for (size_t k = 0; k < sizeof keys / sizeof *keys; k++)
+			if (strcmp(s->term[i].key, keys[k]) == 0)
+				return true;
+	return false;
+}
+
 static json_t *waivers_json(const struct run *r)
 {
 	json_t *list = json_array();
 	const int64_t *hits = plan_waiver_hits(r->job->plan);
 	for (int i = 0; i < r->job->suite->n_waivers; i++) {
 		const struct waiver *w = &r->job->suite->waiver[i];
-		json_array_append_new(list, json_pack("{s:s, s:I, s:I, s:b}", "id", w->id, "used",
-						      (json_int_t)r->waiver_used[i], "cells", (json_int_t)hits[i],
-						      "expired", w->until[0] && strcmp(w->until, r->env.today) < 0));
+		const bool elsewhere = hits[i] == 0 && about_a_machine(&w->match);
+		json_array_append_new(list, json_pack("{s:s, s:I, s:I, s:I, s:b, s:b}", "id", w->id, "used",
+						      (json_int_t)r->waived[i].used, "passed",
+						      (json_int_t)r->waived[i].passed, "cells", (json_int_t)hits[i],
+						      "elsewhere", elsewhere, "expired",
+						      w->until[0] && strcmp(w->until, r->env.today) < 0));
 	}
 	return list;
 }

@@ -6,6 +6,11 @@
 #include "run_aggregate.h"
 #include "run_tau.h"
 
+/* What the cells of a waiver did: failed as it expects, or passed (xpass). */
+struct run_waived {
+	int64_t used, passed;
+};
+
 struct run {
 	const struct run_job *job;
 	struct verdict_writer *file;
@@ -17,7 +22,7 @@ struct run {
 	char today[11];
 	struct run_counts counts;
 	int64_t timed; /* cells with a null arm, for the noisy-run rule */
-	int64_t *waiver_used;
+	struct run_waived *waived; /* one a waiver of the suite */
 	struct run_pending *pending;
 	size_t n_pending, cap_pending;
 	struct run_aggregates *aggregates;

@@ -14,9 +14,6 @@
 #include "plan.h"
 #include "tensors.h"
 
-/* Work that runs on so long after its own queue is done has escaped the marks. */
-#define STAGE_ESCAPED_NS 50000
-
 enum { STAGE_LAUNCHES = 16, STAGE_DAMAGES = ASSAY_MAX_TENSORS + 1, STAGE_SUBJECTS = MAX_ARMS + 1, READY_FLIPS = 16 };
 
 /* Points, shapes and addresses that launches get. The main scene is the cell's; the invariant and repeat checks make others. */
@@ -36,6 +33,7 @@ struct subject {
 	const struct assay_arm_ops *ops;
 	const char *unsupported; /* NULL, or why it cannot run here */
 	bool failed; /* a launch or its plan failed: a finding says so, and nothing more is run of it */
+	int64_t escaped_ns; /* the longest that work was seen to run on after its queue was done, not yet settled (escape.h) */
 	struct ready *ready; /* in the main scene; NULL until stage_prepare */
 	struct assay_launch launch[STAGE_LAUNCHES]; /* what its inspected launch noted */
 	int n_launches;

@@ -21,6 +21,8 @@ enum { TICK_MS = 200 };
 #define LINE_MAX_BYTES ((size_t)64 << 20)
 #define ANSWER_MAX_BYTES ((size_t)512 << 20)
 #define OPEN_TIMEOUT_NS ((int64_t)120000000000)
+/* No look at the worker takes so long, of a process that runs. */
+#define STOPPED_NS ((int64_t)TICK_MS * 2 * 1000000)
 #define QUIT_TIMEOUT_NS ((int64_t)2000000000)
 
 struct worker {
@@ -215,7 +217,7 @@ static void noise(struct worker *w, struct worker_answer *out)
 void supervisor_ask(struct worker *w, json_t *request, int64_t timeout_ns, const volatile int *interrupted,
 		    supervisor_tick *tick, void *ctx, struct worker_answer *out)
 {
-	int64_t alive_ns = now_ns(), ticked_ns = 0;
+	int64_t last_ns = now_ns(), silent_ns = 0, ticked_ns = 0;
 	uint64_t count;
 	char where[128];
 
@@ -236,7 +238,10 @@ void supervisor_ask(struct worker *w, json_t *request, int64_t timeout_ns, const
 	for (;;) {
 		json_t *event = NULL;
 		enum heard heard = hear(w, &event);
-		int64_t now = now_ns();
+		int64_t now = now_ns(), waited = now - last_ns;
+		/* Who was stopped himself (a shell's job control, a machine that slept) has not waited: such a gap says nothing of the worker. */
+		silent_ns += waited < STOPPED_NS ? waited : STOPPED_NS;
+		last_ns = now;
 		if (interrupted && *interrupted) {
 			json_decref(event);
 			put_down(w);
@@ -247,7 +252,7 @@ void supervisor_ask(struct worker *w, json_t *request, int64_t timeout_ns, const
 		if (heard == HEARD_EVENT) {
 			const char *ev = json_string_value(json_object_get(event, "ev"));
 			json_t *facts = json_object_get(event, "facts");
-			alive_ns = now;
+			silent_ns = 0;
 			if (!json_is_object(facts) || !ev || (strcmp(ev, "part") && strcmp(ev, "done"))) {
 				json_decref(event);
 				noise(w, out);
@@ -286,9 +291,9 @@ void supervisor_ask(struct worker *w, json_t *request, int64_t timeout_ns, const
 		}
 		if (w->beat->count != count) {
 			count = w->beat->count;
-			alive_ns = now;
+			silent_ns = 0;
 		}
-		if (timeout_ns > 0 && now - alive_ns > timeout_ns) {
+		if (timeout_ns > 0 && silent_ns > timeout_ns) {
 			put_down(w);
 			place(w, where, sizeof(where));
 			out->outcome = WORKER_TIMEOUT;

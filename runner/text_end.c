@@ -300,9 +300,11 @@ static void waiver_lines(struct text *t)
 		const char *say = NULL;
 		if (json_is_true(json_object_get(w, "expired")))
 			say = "has expired: fix the cell or renew it with a reason";
-		else if (text_integer(w, "used") == 0)
-			say = text_integer(w, "cells") == 0 ? "matches no cell: remove it"
-							    : "was not needed in this run";
+		else if (text_integer(w, "cells") == 0 && !json_is_true(json_object_get(w, "elsewhere")))
+			say = "matches no cell: remove it";
+		/* Only what all of its cells have shown: some may not have run, or run and been no test of it. */
+		else if (text_integer(w, "cells") > 0 && text_integer(w, "passed") == text_integer(w, "cells"))
+			say = "was not needed in this run";
 		if (say)
 			fprintf(t->o.out, "%-9s%s %s\n", "waiver", text_get(w, "id"), say);
 	}

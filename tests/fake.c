@@ -18,7 +18,8 @@ struct fake {
 	uint64_t random;
 	double error; /* of ln(time), lag 1 */
 	bool slow_mode, scrubbed, lost;
-	int64_t launches, scrubs, last_scrub, now_calls, state_calls, sentinel_calls, in_use, graphs, graphs_freed;
+	int64_t launches, scrubs, last_scrub, now_calls, state_calls, sentinel_calls, drain_calls, in_use, graphs,
+		graphs_freed;
 	struct fake_event *event;
 	int64_t event_room;
 };
@@ -87,7 +88,7 @@ static double duration(struct fake *f, const struct launch *l, int64_t k)
 		ns *= hiccup_factor;
 	if (s->first_every > 0 && k >= s->first_from && (k - s->first_from) % s->first_every == 0)
 		ns *= s->first_factor;
-	if (f->scrubbed && !s->scrub_ineffective && s->cold_factor > 0)
+	if (f->scrubbed && !s->scrub_ineffective && f->scrubs > s->scrub_masked && s->cold_factor > 0)
 		ns *= s->cold_factor;
 	return ns * (1 + s->drift * (double)k) + s->overhead_ns;
 }
@@ -251,9 +252,11 @@ static bool fake_launch(struct backend *b, const struct launch *l, struct err *e
 	if (l->graph && f->s.graph_empty)
 		return true;
 	l->call->error[0] = '\0';
-	if (l->ops->run(l->call, l->state) == 0)
-		return true;
-	return err_set(err, "%s", l->call->error[0] ? l->call->error : "the arm failed and gave no reason");
+	if (l->ops->run(l->call, l->state) != 0)
+		return err_set(err, "%s", l->call->error[0] ? l->call->error : "the arm failed and gave no reason");
+	if (k == f->s.flip_launch)
+		*(unsigned char *)l->call->tensor[f->s.flip_tensor] ^= 1;
+	return true;
 }
 
 /* As on a device, nothing runs while it is captured; what the arm reads of its environment then is fixed by it. */
@@ -278,6 +281,19 @@ static bool fake_sync(struct backend *b, bool *lost, struct err *err)
 {
 	*lost = fake_of(b)->lost;
 	return !gone(fake_of(b), err);
+}
+
+static bool fake_drain(struct backend *b, int64_t *extra_ns, bool *lost, struct err *err)
+{
+	struct fake *f = fake_of(b);
+	*lost = f->lost;
+	*extra_ns = 0;
+	if (gone(f, err))
+		return false;
+	f->drain_calls++;
+	*extra_ns = f->s.gap_ns(f->s.gap_ctx, f->drain_calls, f->launches ? &f->event[f->launches - 1] : NULL);
+	f->clock_ns += (double)*extra_ns;
+	return true;
 }
 
 static bool fake_elapsed(struct backend *b, int from, int to, int64_t *ns, struct err *err)
@@ -395,6 +411,8 @@ struct backend *fake_create(const struct fake_script *s)
 		f->table.graph_capture = fake_graph_capture;
 		f->table.graph_free = fake_graph_free;
 	}
+	if (f->s.gap_ns)
+		f->table.drain = fake_drain;
 	f->ops = &f->table;
 	f->random = f->s.seed;
 	f->clock_ns = 1e9; /* a clock at 0 would hide a forgotten mark */
@@ -412,6 +430,11 @@ struct backend *fake_create(const struct fake_script *s)
 struct fake_script *fake_script_of(struct backend *b)
 {
 	return &fake_of(b)->s;
+}
+
+int64_t fake_drains(const struct backend *b)
+{
+	return fake_const(b)->drain_calls;
 }
 
 int64_t fake_launches(const struct backend *b)

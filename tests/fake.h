@@ -12,6 +12,8 @@
 
 #include "backend.h"
 
+struct fake_event;
+
 /* How long an arm takes. The first entry that fits is taken. */
 struct fake_arm {
 	const struct assay_arm_ops *ops; /* NULL: any */
@@ -46,6 +48,7 @@ struct fake_script {
 	int64_t tick_ns; /* now() and elapsed() are multiples of it; 0: 1 */
 	double scrub_ns; /* 0: 1000 */
 	bool scrub_ineffective; /* the scrub takes its time and evicts nothing */
+	int64_t scrub_masked; /* so many scrubs from the first evict nothing: a neighbour keeps what they should have put out */
 	bool elapsed_zero; /* every two marks are 0 ns apart */
 	double marks_factor; /* elapsed() tells so many times the truth; 0: 1 */
 	int64_t now_jump_call, now_jump_ns; /* at this call of now() the host clock jumps, for good; may be negative */
@@ -53,12 +56,19 @@ struct fake_script {
 	int64_t fail_launch; /* this launch fails with "scripted failure" */
 	int64_t fail_every; /* and so does every multiple of this */
 	int64_t lost_launch; /* from this launch on the device is lost: sync fails with *lost, everything after it fails */
+	int64_t flip_launch; /* after this launch a bit of the first byte of this tensor is other than it should be */
+	int flip_tensor;
 	int64_t silent_launch; /* from this launch on kernels are not run, and nothing says so */
 	int64_t alloc_limit_bytes; /* more at a time cannot be had; 0: no limit */
 
 	int64_t throttle_call, throttle_calls; /* state() tells of throttling at this call and so many from it */
 	int64_t shared_call, shared_calls; /* state() tells of another process at this call and so many from it */
 	int sm_mhz; /* 0: 1000 */
+
+	/* If set, the device has other queues: at the k-th wait for all of them, counted from 1, it works on for so long after its own was
+	 * done. last: the launch before. */
+	int64_t (*gap_ns)(void *ctx, int64_t k, const struct fake_event *last);
+	void *gap_ctx;
 
 	double peak_bytes_per_s, peak_flop_per_s; /* 0: not measured */
 	int64_t quiet_sentinels; /* from this run of the sentinels on the peak of bytes is quiet_bytes_per_s: a neighbour has gone */
@@ -92,6 +102,8 @@ int64_t fake_graphs(const struct backend *b, int64_t *freed);
 const struct fake_event *fake_event_at(const struct backend *b, int64_t k);
 /* Memory handed out and not yet freed, in bytes: 0 before close, or there is a leak. */
 int64_t fake_memory_in_use(const struct backend *b);
+/* Waits for all queues so far (drain): one for each launch that is watched. */
+int64_t fake_drains(const struct backend *b);
 /* Scrubs so far, and their bytes as asked (-1 for auto) in the last one. */
 int64_t fake_scrubs(const struct backend *b, int64_t *last_bytes);
 

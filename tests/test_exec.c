@@ -157,6 +157,37 @@ START_TEST(racy)
 }
 END_TEST
 
+/* Whichever launch of all is odd, once: the arm that did it does not repeat itself, and nobody is told that buffers or inputs are to
+ * blame. */
+START_TEST(one_odd_launch)
+{
+	int64_t n = 0;
+	for (int64_t k = 0; k <= n; k++) {
+		struct fake_script s = {.flip_launch = k, .flip_tensor = 2};
+		struct bed b;
+		struct cell c;
+		bed_open(&b, &s);
+		test_cell(&c, b.registry, "probe.faults", "shipped", "split=4", NULL);
+		c.checks.on = 1u << CHECK_IDENTITY | 1u << CHECK_REPEAT;
+		c.checks.identity.against = "shipped";
+		c.checks.repeat.launches = 5;
+		json_t *facts = run_cell(&b, &c, EXEC_OK);
+		if (k == 0)
+			n = fake_launches(b.be);
+		for (int i = 0; i < 2; i++)
+			ck_assert_msg(!strcmp(text_of(find(facts, "memory", c.arm[i].name), "status"), "pass"),
+				      "launch %lld: %s", (long long)k,
+				      text_of(find(facts, "memory", c.arm[i].name), "text"));
+		const char *odd = k && fake_event_at(b.be, k)->arg == 4 ? "split=4" : "shipped";
+		ck_assert_msg(!strcmp(text_of(find(facts, "repeat", odd), "status"), k ? "mismatch" : "pass"),
+			      "launch %lld of %lld by %s", (long long)k, (long long)n, odd);
+		json_decref(facts);
+		bed_close(&b);
+	}
+	ck_assert_int_gt(n, 15);
+}
+END_TEST
+
 /* Right until the rounds are over: the launches after them find it. */
 START_TEST(drift_after_rounds)
 {
@@ -330,6 +361,7 @@ int main(void)
 	tcase_add_test(t, honest);
 	tcase_add_loop_test(t, fault_is_caught, 0, sizeof(faults) / sizeof(*faults));
 	tcase_add_test(t, racy);
+	tcase_add_test(t, one_odd_launch);
 	tcase_add_test(t, drift_after_rounds);
 	tcase_add_test(t, inout);
 	tcase_add_test(t, unsupported_arm);

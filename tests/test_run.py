@@ -303,6 +303,35 @@ class Run(unittest.TestCase):
         self.assay('run', 'w.yaml', '-o', name, '--resume', expect=0)
         self.check_complete(name, 30)
 
+    def test_a_waiver_is_unneeded_only_where_all_its_cells_passed(self):
+        waived = ('waivers:\n'
+                  '  - {id: every-cell, match: {kernel: probe.work}, expect: mismatch, reason: none of them fails}\n'
+                  '  - {id: no-cell, match: {kernel: probe.work, steps: 1}, expect: mismatch, reason: matches nothing}\n'
+                  '  - {id: no-gpu, match: {backend: cuda}, expect: mismatch, reason: elsewhere}\n')
+
+        def lines(text):
+            return [line.split()[1:] for line in text.splitlines() if line.startswith('waiver')]
+
+        none = 'no-cell matches no cell: remove it'.split()
+        unneeded = 'every-cell was not needed in this run'.split()
+        self.put('w.yaml', work_suite(200000, 30) + waived)
+        p = self.start('run', 'w.yaml', '-o', 'i.jsonl')
+        self.wait_for_cells('i.jsonl', 2)
+        p.send_signal(signal.SIGTERM)
+        self.assertEqual(p.wait(), 143)
+        self.assertEqual(lines(self.assay('show', 'i.jsonl').stdout), [none])
+        self.put('w.yaml', work_suite(100, 3) + waived)
+        p = self.assay('run', 'w.yaml', '-o', 'f.jsonl', '--filter', 'steps=100', expect=1)
+        self.assertEqual(lines(p.stdout), [none])
+        p = self.assay('run', 'w.yaml', '-o', 'a.jsonl', expect=1)
+        self.assertEqual(lines(p.stdout), [unneeded, none])
+        self.assertEqual({c['status'] for c in self.cells('a.jsonl')}, {'xpass'})
+        for i in ('1/2', '2/2'):
+            self.assay('run', 'w.yaml', '-o', 's%s.jsonl' % i[0], '--shard', i, expect=1)
+            self.assertEqual(lines(self.assay('show', 's%s.jsonl' % i[0]).stdout), [none])
+        self.assay('merge', 's1.jsonl', 's2.jsonl', '-o', 'm.jsonl', expect=0)
+        self.assertEqual(lines(self.assay('show', 'm.jsonl').stdout), [unneeded, none])
+
     def test_a_crash_costs_one_cell(self):
         self.put('f.yaml', FAULTS)
         p = self.assay('run', 'f.yaml', '-o', 'f.jsonl', expect=1)

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "registry.h"
@@ -148,6 +149,39 @@ START_TEST(dies)
 }
 END_TEST
 
+/* A shell stops the supervisor for a while: that while says nothing of the worker, which still has the rest of its time. Only lower
+ * bounds are asserted: a slow machine cannot break them. */
+START_TEST(stopped)
+{
+	struct worker *w = start();
+	struct worker_answer a;
+	struct cell c;
+	struct timespec from, to;
+	const pid_t self = getpid();
+	pid_t hand;
+	cell_of(&c, "hang");
+	c.timing.timeout_ns = 1500000000;
+	clock_gettime(CLOCK_MONOTONIC, &from);
+	hand = fork();
+	ck_assert_int_ge(hand, 0);
+	if (hand == 0) {
+		usleep(500000);
+		kill(self, SIGSTOP);
+		usleep(2500000);
+		kill(self, SIGCONT);
+		_exit(0);
+	}
+	worker_cell(w, &c, 1, NULL, NULL, NULL, &a);
+	clock_gettime(CLOCK_MONOTONIC, &to);
+	ck_assert_int_eq(waitpid(hand, NULL, 0), hand);
+	ck_assert_int_eq(a.outcome, WORKER_TIMEOUT);
+	/* 2.5 s stopped and 1.5 s of silence, less what one look may count of the stop. */
+	ck_assert_int_ge((int64_t)(to.tv_sec - from.tv_sec) * 1000 + (to.tv_nsec - from.tv_nsec) / 1000000, 3500);
+	json_decref(a.facts);
+	worker_stop(w);
+}
+END_TEST
+
 static volatile int interrupted;
 
 static void tick(void *ctx, const char *phase, const char *arm, int round)
@@ -284,6 +318,7 @@ int main(int argc, char **argv)
 	tcase_set_timeout(t, 60);
 	tcase_add_test(t, cells);
 	tcase_add_loop_test(t, dies, 0, sizeof(ends) / sizeof(*ends));
+	tcase_add_test(t, stopped);
 	tcase_add_test(t, interrupt);
 	tcase_add_test(t, noise);
 	tcase_add_test(t, confirm);
