@@ -10,6 +10,7 @@
 #include "plan.h"
 #include "registry.h"
 #include "suite.h"
+#include "suite_list.h"
 #include "verdict.h"
 
 /* Cells, and the errors that only the plan can see (rules that fit equally). Serving tables are chosen by a device, which a check does
@@ -80,8 +81,10 @@ static void print_json(json_t *j, int depth, FILE *f)
 	fprintf(f, "\n%*s%s", 2 * depth, "", list ? "]" : "}");
 }
 
+enum check_show { CHECK_TEXT, CHECK_JSON, CHECK_QUIET };
+
 /* True where the suite has no error. */
-static bool check_one(const char *path, const struct suite_options *opt, bool json)
+static bool check_one(const char *path, const struct suite_options *opt, enum check_show show)
 {
 	struct diags *d = diags_create();
 	struct err err = {""};
@@ -91,17 +94,60 @@ static bool check_one(const char *path, const struct suite_options *opt, bool js
 	diags_print(d, stderr, isatty(STDERR_FILENO) && !getenv("NO_COLOR"));
 	if (s && cells < 0 && !diags_errors(d))
 		fprintf(stderr, "%s: error: %s\n", path, err.text);
-	if (good && json) {
+	if (good && show == CHECK_JSON) {
 		json_t *j = suite_to_json(s);
 		print_json(j, 0, stdout);
 		putchar('\n');
 		json_decref(j);
-	} else if (good) {
+	} else if (good && show == CHECK_TEXT) {
 		int kernels = count_kernels(s);
 		printf("%s: ok, %d case%s, %d kernel%s, %" PRId64 " cell%s\n", path, s->n_cases,
 		       s->n_cases == 1 ? "" : "s", kernels, kernels == 1 ? "" : "s", cells, cells == 1 ? "" : "s");
 	}
 	suite_destroy(s);
+	diags_destroy(d);
+	return good;
+}
+
+/* The same of a file that names suites: of each of them, and of their filters. */
+static bool check_list(const char *path, const struct suite_uses *u, const struct suite_options *opt, bool json)
+{
+	bool good = true;
+	struct arena *a = arena_create();
+	for (int i = 0; i < u->n; i++) {
+		good = check_one(u->use[i].path, opt, CHECK_QUIET) && good;
+		for (int k = 0; k < u->use[i].n_filters; k++) {
+			struct selector s;
+			struct err err;
+			if (selector_parse(a, u->use[i].filter[k], &s, &err))
+				continue;
+			fprintf(stderr, "%s: error: filter '%s' of %s: %s\n", path, u->use[i].filter[k], u->use[i].path,
+				err.text);
+			good = false;
+		}
+	}
+	if (good && json) {
+		json_t *j = suite_uses_json(u);
+		print_json(j, 0, stdout);
+		putchar('\n');
+		json_decref(j);
+	} else if (good) {
+		printf("%s: ok, %d suite%s\n", path, u->n, u->n == 1 ? "" : "s");
+	}
+	arena_destroy(a);
+	return good;
+}
+
+static bool check_file(const char *path, const struct suite_options *opt, bool json)
+{
+	struct diags *d = diags_create();
+	struct arena *a = arena_create();
+	struct suite_uses u = {0};
+	bool good = suite_uses_add(a, path, d, &u);
+	diags_print(d, stderr, isatty(STDERR_FILENO) && !getenv("NO_COLOR"));
+	if (good)
+		good = u.name ? check_list(path, &u, opt, json) : check_one(path, opt, json ? CHECK_JSON : CHECK_TEXT);
+	arena_destroy(a);
 	diags_destroy(d);
 	return good;
 }
@@ -138,7 +184,7 @@ static int run(int argc, char **argv)
 	}
 	status = EXIT_PASS;
 	for (int i = optind; i < argc; i++)
-		if (!check_one(argv[i], &opt, json))
+		if (!check_file(argv[i], &opt, json))
 			status = EXIT_USAGE;
 out:
 	free(set);

@@ -27,6 +27,7 @@ enum {
 	OPT_ALLOW,
 	OPT_ADVISORY,
 	OPT_LEAST,
+	OPT_PROCESSES,
 	OPT_BASELINE,
 	OPT_DIR,
 	OPT_FORCE
@@ -41,6 +42,7 @@ static const struct option long_options[] = {
 	{"allow-device-change", no_argument, NULL, OPT_ALLOW},
 	{"advisory", no_argument, NULL, OPT_ADVISORY},
 	{"least", required_argument, NULL, OPT_LEAST},
+	{"processes", required_argument, NULL, OPT_PROCESSES},
 	{"baseline", no_argument, NULL, OPT_BASELINE},
 	{"dir", required_argument, NULL, OPT_DIR},
 	{"force", no_argument, NULL, OPT_FORCE},
@@ -111,6 +113,21 @@ static bool parse_least(const char *text, double *out)
 	char what[120];
 	snprintf(what, sizeof what, "--least %.40s: a percentage is wanted", text);
 	refuse(what, "--least 3% calls a change below 3 % none");
+	return false;
+}
+
+static bool parse_processes(const char *text, int *out)
+{
+	char *end;
+	errno = 0;
+	long n = strtol(text, &end, 10);
+	if (end != text && !*end && !errno && n >= 1 && n <= 64 && text[0] >= '0' && text[0] <= '9') {
+		*out = (int)n;
+		return true;
+	}
+	char what[120];
+	snprintf(what, sizeof what, "--processes %.40s: a whole number from 1 to 64 is wanted", text);
+	refuse(what, "--processes 3 holds three processes of each side against each other");
 	return false;
 }
 
@@ -204,9 +221,11 @@ static int compare(const struct options *o, const char *base, const char *head, 
 		.advisory = o->advisory,
 	};
 	o->show(d, &s);
-	if (status == EXIT_INCOMPLETE)
-		fprintf(stderr, "assay diff: no cell could be compared%s%s\n", diff_refusal(d, 0) ? ": " : "",
-			diff_refusal(d, 0) ? diff_refusal(d, 0) : "");
+	if (status == EXIT_INCOMPLETE) {
+		char why[300];
+		diff_nothing_text(d, why, sizeof why);
+		fprintf(stderr, "assay diff: %s\n", why);
+	}
 done:
 	diff_destroy(d);
 	return status;
@@ -266,6 +285,10 @@ static int run(int argc, char **argv)
 		case OPT_ADVISORY: o.advisory = true; break;
 		case OPT_LEAST:
 			if (!parse_least(optarg, &o.diff.least))
+				return EXIT_USAGE;
+			break;
+		case OPT_PROCESSES:
+			if (!parse_processes(optarg, &o.diff.processes))
 				return EXIT_USAGE;
 			break;
 		case OPT_BASELINE: o.baseline = true; break;
@@ -347,15 +370,19 @@ const struct cmd cmd_diff = {
 		"  -o, --output FILE     into FILE, not to stdout\n"
 		"      --force           FILE may exist\n"
 		"      --least P         a change below this is none (1%)\n"
+		"      --processes K     hold K processes of each side against each other; times of a cell with fewer "
+		"are\n"
+		"                        not compared (without it: as many as each file has)\n"
 		"      --fail-on LIST    exit 1 for these states too: undecided, incomparable, bits, missing, added, "
 		"...;\n"
 		"                        a new failure (fails) and slower always do\n"
-		"      --allow-device-change  show the times of another device, without judging them\n"
+		"      --allow-device-change  show the times of another device, without judging them (exit 3, or 1)\n"
 		"      --baseline        compare RUN with the last baseline and with the epoch\n"
 		"      --dir DIR         where baselines are kept (results/baseline)\n"
 		"      --advisory        exit 0, and say what it would have been\n"
 		"\n"
 		"Exit status: 0 no regression; 1 slower, or a new failure; 2 a file cannot be read; 3 nothing "
-		"comparable.\n",
+		"comparable:\n"
+		"no cell, or none of the times that the files have.\n",
 	.run = run,
 };

@@ -1,7 +1,9 @@
 /* assay history: each cell over many runs, in the order of their start. Facts, no verdicts: `assay diff` judges two of them. */
 #include "cmd.h"
 
+#include <errno.h>
 #include <getopt.h>
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,7 +81,7 @@ static const char *cell_key(const void *subject, const char *key, int i, char *b
 static bool take_cell(struct list *l, const json_t *cell, int run)
 {
 	struct diff_reading r[DIFF_MAX_ARMS];
-	int n = diff_read_arms(cell, r);
+	int n = diff_read_arms(cell, 0, r);
 	for (int i = 0; i < n; i++) {
 		if (r[i].role == ROLE_NULL)
 			continue;
@@ -216,6 +218,15 @@ done:
 	return status;
 }
 
+static bool parse_last(const char *text, int *out)
+{
+	char *end;
+	errno = 0;
+	long n = strtol(text, &end, 10);
+	*out = n >= 1 && n <= INT_MAX ? (int)n : 0;
+	return text[0] >= '0' && text[0] <= '9' && !*end && !errno && *out > 0;
+}
+
 static int run(int argc, char **argv)
 {
 	const char *filter = NULL;
@@ -226,8 +237,7 @@ static int run(int argc, char **argv)
 		switch (got) {
 		case OPT_FILTER: filter = optarg; break;
 		case OPT_LAST:
-			last = (int)strtol(optarg, NULL, 10);
-			if (last < 1) {
+			if (!parse_last(optarg, &last)) {
 				fprintf(stderr,
 					"assay history: --last: a whole number from 1 is wanted\nhint: --last 10\n");
 				return EXIT_USAGE;

@@ -11,6 +11,7 @@
 #include "plan.h"
 #include "registry.h"
 #include "suite.h"
+#include "suite_list.h"
 #include "target.h"
 #include "verdict.h"
 
@@ -183,7 +184,8 @@ static bool print_cells(const struct plan *p, const struct target *t, bool json,
 	return true;
 }
 
-static int list_suite(const struct options *o, const struct registry *r)
+/* The cells of one suite. *count gets how many; they are printed where only the count is not asked for. */
+static int list_suite(const struct options *o, const struct registry *r, int64_t *count)
 {
 	struct diags *d = diags_create();
 	struct arena *a = arena_create();
@@ -206,8 +208,7 @@ static int list_suite(const struct options *o, const struct registry *r)
 	p = s ? plan_build(s, r, &target.plan, &f, d, &err) : NULL;
 	if (!p)
 		goto out;
-	if (o->count)
-		printf("%" PRId64 "\n", plan_count(p));
+	*count += plan_count(p);
 	ok = o->count || print_cells(p, &target, o->json, &err);
 out:
 	diags_print(d, stderr, isatty(STDERR_FILENO) && !getenv("NO_COLOR"));
@@ -218,6 +219,45 @@ out:
 	diags_destroy(d);
 	arena_destroy(a);
 	return ok ? EXIT_PASS : EXIT_USAGE;
+}
+
+/* A suite, or a file that names suites: those that are for this backend, one after the other. */
+static int list_file(const struct options *o, const struct registry *r)
+{
+	struct arena *a = arena_create();
+	struct diags *d = diags_create();
+	struct suite_uses u = {0};
+	struct target target;
+	struct err err;
+	int64_t count = 0;
+	int status = suite_uses_add(a, o->suite, d, &u) ? EXIT_PASS : EXIT_USAGE;
+	diags_print(d, stderr, isatty(STDERR_FILENO) && !getenv("NO_COLOR"));
+	if (status == EXIT_PASS && u.name && !target_init(&target, o->backend, o->device, &err)) {
+		fprintf(stderr, "assay list: %s\n", err.text);
+		status = EXIT_USAGE;
+	}
+	for (int i = 0; i < u.n && status == EXIT_PASS; i++) {
+		const char *const *filter;
+		struct options one = *o;
+		one.suite = u.use[i].path;
+		if (u.use[i].backend && strcmp(u.use[i].backend, target.backend) != 0) {
+			fprintf(stderr, "assay list: %s is for %s alone: passed over\n", one.suite, u.use[i].backend);
+			continue;
+		}
+		one.n_filters = suite_use_filters(a, &u.use[i], o->filter, o->n_filters, &filter);
+		if (one.n_filters > MAX_ITEMS) {
+			fprintf(stderr, "assay list: %s: more than %d filters\n", one.suite, MAX_ITEMS);
+			status = EXIT_USAGE;
+			break;
+		}
+		memcpy(one.filter, filter, (size_t)one.n_filters * sizeof *filter);
+		status = list_suite(&one, r, &count);
+	}
+	if (o->count && status == EXIT_PASS)
+		printf("%" PRId64 "\n", count);
+	diags_destroy(d);
+	arena_destroy(a);
+	return status;
 }
 
 /* ---- kernels ------------------------------------------------------------------------------------------------------- */
@@ -327,7 +367,7 @@ static int run(int argc, char **argv)
 		ok = false;
 	}
 	if (ok)
-		status = o.suite ? list_suite(&o, r) : list_kernels(&o, r);
+		status = o.suite ? list_file(&o, r) : list_kernels(&o, r);
 	registry_destroy(r);
 	return status;
 }

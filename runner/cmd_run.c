@@ -20,6 +20,7 @@ extern const struct cmd cmd_run;
 struct item {
 	struct suite *suite;
 	struct plan *plan; /* NULL: nothing to rerun */
+	const struct suite_use *use;
 	char *out;
 	const char **only_ids;
 	struct verdict_file failed; /* of --rerun-failed */
@@ -98,10 +99,28 @@ static bool failed_ids(const struct run_options *o, struct item *it)
 	return true;
 }
 
+/* Those of the command line, and those of the file that names the suite. */
+static bool parse_filters(const struct run_options *o, struct arena *a, const struct item *it, struct plan_filter *f)
+{
+	const char *const *text;
+	struct err err;
+	int n = suite_use_filters(a, it->use, o->filter, o->n_filters, &text);
+	struct selector *s = arena_array(a, (size_t)n, sizeof *s);
+	for (int i = 0; i < n; i++)
+		if (!selector_parse(a, text[i], &s[i], &err)) {
+			fprintf(stderr, "assay run: --filter '%s': %s\n", text[i], err.text);
+			return false;
+		}
+	f->filter = s;
+	f->n_filters = n;
+	return true;
+}
+
 /* Loads a suite and makes its plan. False: messages are printed. */
 static bool prepare(const struct run_options *o, const struct registry *reg, const struct plan_target *target,
-		    const struct plan_filter *filter, const char *path, struct item *it)
+		    const struct plan_filter *filter, struct arena *a, struct item *it)
 {
+	const char *path = it->use->path;
 	struct diags *d = diags_create();
 	struct err err = {{0}};
 	const struct suite_options so = {.registry = reg,
@@ -117,6 +136,8 @@ static bool prepare(const struct run_options *o, const struct registry *reg, con
 	if (!it->suite)
 		goto out;
 	struct plan_filter f = *filter;
+	if (!parse_filters(o, a, it, &f))
+		goto out;
 	if (o->rerun_failed) {
 		if (!failed_ids(o, it))
 			goto out;
@@ -169,6 +190,30 @@ static char *output_path(const struct run_options *o, const struct suite *s)
 	return path;
 }
 
+/* Two suites of one name would write one file, and a file that is there would stop the run in its middle: said before anything is run. */
+static bool outputs_fit(const struct run_options *o, struct item *item)
+{
+	for (int i = 0; i < o->suites.n; i++)
+		item[i].out = item[i].plan ? output_path(o, item[i].suite) : NULL;
+	for (int i = 0; i < o->suites.n; i++)
+		for (int k = 0; k < i; k++)
+			if (item[k].out && item[i].out && strcmp(item[k].out, item[i].out) == 0) {
+				fprintf(stderr,
+					"assay run: %s and %s are both called %s; their records would be one "
+					"file\nhint: run "
+					"them one by one\n",
+					item[k].use->path, item[i].use->path, item[i].suite->name);
+				return false;
+			}
+	for (int i = 0; i < o->suites.n; i++)
+		if (o->suites.n > 1 && item[i].out && !o->force && !o->resume && access(item[i].out, F_OK) == 0) {
+			fprintf(stderr, "assay run: %s exists\nhint: --force replaces it, --resume goes on with it\n",
+				item[i].out);
+			return false;
+		}
+	return true;
+}
+
 /* ---- running ------------------------------------------------------------------------------------------------------- */
 
 static struct text_options text_options_of(const struct run_options *o, const char *file)
@@ -203,6 +248,8 @@ static int run_item(const struct run_options *o, const struct run_job *base, con
 	job.suite = it->suite;
 	job.plan = it->plan;
 	job.out = it->out;
+	if (!o->processes && it->use->processes)
+		job.processes = it->use->processes;
 	const struct text_options to = text_options_of(o, strcmp(it->out, "-") == 0 ? NULL : it->out);
 	struct run_screen *screen = run_screen_create(&to, o->quiet);
 	job.events = run_screen_events(screen);
@@ -271,13 +318,15 @@ static int run_suites(struct run_options *o)
 	struct registry *reg = registry_create();
 	struct err err = {{0}};
 	struct device_peek peek;
-	struct item *item = calloc((size_t)o->n_suites, sizeof *item);
 	struct arena *a = arena_create();
-	struct selector filters[RUN_MAX_ITEMS];
+	struct item *item = NULL;
 	char host[256] = "";
 	int status = EXIT_USAGE;
 	struct census_files controls = {.census_path = o->census, .rates_path = o->rates};
 	json_t *census = NULL, *rates = NULL;
+	if (!run_options_suites(o, a))
+		goto out;
+	item = calloc((size_t)o->suites.n, sizeof *item);
 	if (!item)
 		abort();
 	for (int i = 0; i < o->n_plugins; i++)
@@ -285,11 +334,13 @@ static int run_suites(struct run_options *o)
 			fprintf(stderr, "assay run: --plugin %s: %s\n", o->plugin[i], err.text);
 			goto out;
 		}
-	for (int i = 0; i < o->n_filters; i++)
-		if (!selector_parse(a, o->filter[i], &filters[i], &err)) {
+	for (int i = 0; i < o->n_filters; i++) {
+		struct selector unused;
+		if (!selector_parse(a, o->filter[i], &unused, &err)) {
 			fprintf(stderr, "assay run: --filter '%s': %s\n", o->filter[i], err.text);
 			goto out;
 		}
+	}
 	if ((o->census && !(controls.census = census = census_file_load(o->census, &err))) ||
 	    (o->rates && !(controls.rates = rates = rates_file_load(o->rates, &err)))) {
 		fprintf(stderr, "assay run: %s\n", err.text);
@@ -310,16 +361,20 @@ static int run_suites(struct run_options *o)
 		.cc = peek.cc,
 	};
 	const struct plan_filter filter = {
-		.filter = filters,
-		.n_filters = o->n_filters,
 		.checks = o->checks,
 		.shard_i = o->shard_i,
 		.shard_n = o->shard_n,
 	};
 	bool ok = true;
-	for (int i = 0; i < o->n_suites; i++)
-		ok = prepare(o, reg, &target, &filter, o->suite[i], &item[i]) && ok;
-	if (!ok)
+	for (int i = 0; i < o->suites.n; i++) {
+		item[i].use = &o->suites.use[i];
+		const char *only = item[i].use->backend;
+		if (only && strcmp(only, backend) != 0)
+			fprintf(stderr, "assay run: %s is for %s alone: passed over\n", item[i].use->path, only);
+		else
+			ok = prepare(o, reg, &target, &filter, a, &item[i]) && ok;
+	}
+	if (!ok || !outputs_fit(o, item))
 		goto out;
 	if (o->shard && strcmp(o->shard, "auto") == 0)
 		fprintf(stderr, "assay run: %s\n", o->shard_words);
@@ -345,16 +400,15 @@ static int run_suites(struct run_options *o)
 	};
 	catch_signals();
 	status = EXIT_PASS;
-	for (int i = 0; i < o->n_suites && !signal_seen; i++) {
+	for (int i = 0; i < o->suites.n && !signal_seen; i++) {
 		int one = o->require_run ? EXIT_NOTHING_RUN : EXIT_PASS;
 		if (item[i].plan) {
-			item[i].out = output_path(o, item[i].suite);
 			one = o->no_fork ? run_no_fork(o, &base, &item[i]) : run_item(o, &base, &item[i]);
 		}
 		status = worse(status, one);
 	}
 out:
-	for (int i = 0; i < o->n_suites; i++)
+	for (int i = 0; item && i < o->suites.n; i++)
 		item_free(&item[i]);
 	free(item);
 	json_decref(census);
@@ -388,7 +442,10 @@ const struct cmd cmd_run = {
 	.name = "run",
 	.usage = "run SUITE... [options]",
 	.summary = "run suites and write a verdict for every cell",
-	.help = "  -o, --output FILE|-|FOLDER/  records into FILE; - for stdout (the text then goes to stderr);\n"
+	.help = "SUITE is a suite, or a file that names suites (suites/nightly.yaml): each is run as itself, into a "
+		"file of its name.\n"
+		"\n"
+		"  -o, --output FILE|-|FOLDER/  records into FILE; - for stdout (the text then goes to stderr);\n"
 		"                        else into SUITE-TIME.jsonl here\n"
 		"      --force           replace FILE where it exists\n"
 		"      --resume          go on with FILE: cells in error, time-out or undecided are done again\n"

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "cmd.h"
 #include "diag.h"
@@ -167,7 +168,7 @@ static bool take_option(struct run_options *o, int got)
 
 static bool check_options(const struct run_options *o)
 {
-	if (o->n_suites == 0)
+	if (o->n_files == 0)
 		return run_usage_error("no suite is named", "assay run suites/smoke.yaml");
 	if (o->force && o->resume)
 		return run_usage_error("--force and --resume exclude each other",
@@ -183,13 +184,29 @@ static bool check_options(const struct run_options *o)
 	if (o->no_fork && o->processes > 1)
 		return run_usage_error("--no-fork and --processes exclude each other",
 				       "one cell in this process, or several processes");
-	if (o->n_suites > 1 && o->no_fork)
+	return true;
+}
+
+bool run_options_suites(struct run_options *o, struct arena *a)
+{
+	struct diags *d = diags_create();
+	bool ok = true;
+	for (int i = 0; i < o->n_files; i++)
+		ok = suite_uses_add(a, o->file[i], d, &o->suites) && ok;
+	diags_print(d, stderr, isatty(STDERR_FILENO) && !getenv("NO_COLOR"));
+	diags_destroy(d);
+	if (!ok)
+		return false;
+	if (o->suites.n > 1 && o->no_fork)
 		return run_usage_error("--no-fork runs one cell of one suite",
 				       "name one suite, and the cell with --filter");
-	for (int i = 0; i < o->n_suites; i++)
-		if (cmd_same_file(o->out, o->suite[i]))
+	for (int i = 0; i < o->n_files; i++)
+		if (cmd_same_file(o->out, o->file[i]))
 			return run_usage_error("-o names the suite itself", "name another file for the records");
-	if (o->n_suites > 1 && o->out) {
+	for (int i = 0; i < o->suites.n; i++)
+		if (cmd_same_file(o->out, o->suites.use[i].path))
+			return run_usage_error("-o names the suite itself", "name another file for the records");
+	if (o->suites.n > 1 && o->out) {
 		size_t n = strlen(o->out);
 		struct stat st;
 		if ((n == 0 || o->out[n - 1] != '/') && !(stat(o->out, &st) == 0 && S_ISDIR(st.st_mode)))
@@ -240,7 +257,7 @@ bool run_options_parse(int argc, char **argv, struct run_options *o, bool *help)
 		if (!take_option(o, got))
 			return false;
 	}
-	o->suite = argv + optind;
-	o->n_suites = argc - optind;
+	o->file = argv + optind;
+	o->n_files = argc - optind;
 	return check_options(o);
 }

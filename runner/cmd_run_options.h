@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "suite.h"
+#include "suite_list.h"
 
 enum { RUN_MAX_ITEMS = 256 };
 
@@ -19,14 +20,17 @@ struct run_options {
 	int processes, launches, shard_i, shard_n;
 	bool force, resume, no_fork, strict, advisory, require_run, no_wait, verbose, quiet;
 	char shard_words[200];
-	char **suite;
-	int n_suites;
+	char **file; /* as named: suites, or files that name suites */
+	int n_files;
+	struct suite_uses suites; /* what they come to, in the arena that run_options_suites was given */
 	char *command; /* the command line, quoted */
 };
 
 /* Reads argv (argv[0] is the verb) into a zeroed *o, whose strings live in argv; command is malloc'd. False: a message is printed, or
  * the help was asked for (*help). */
 bool run_options_parse(int argc, char **argv, struct run_options *o, bool *help);
+/* The suites of these files, and what can only be asked of them together. False: messages are printed. */
+bool run_options_suites(struct run_options *o, struct arena *a);
 /* One error line and one hint on stderr. Returns false. */
 bool run_usage_error(const char *what, const char *hint);
 

@@ -16,7 +16,8 @@ struct diff *diff_create(const struct diff_options *o)
 	if (!d)
 		return NULL;
 	d->o = *o;
-	d->sum.processes[0] = d->sum.processes[1] = 1;
+	for (int k = 0; k < 2; k++)
+		d->sum.processes[k] = d->sum.all_processes[k] = 1;
 	if (diff_word(&d->words, "") != 0) {
 		diff_destroy(d);
 		return NULL;
@@ -77,7 +78,10 @@ bool diff_take(struct diff *d, enum diff_side side, const json_t *record, int64_
 		json_decref(d->header[side]);
 		if (!(d->header[side] = short_header(record)))
 			return err_set(err, "out of memory");
-		d->sum.processes[side] = (int)fmax(1, record_number(record, "processes", 1));
+		/* The header is another program's word: in range before it is an int. */
+		int n = (int)fmin(fmax(1, record_number(record, "processes", 1)), 1000);
+		d->sum.all_processes[side] = n;
+		d->sum.processes[side] = d->o.processes > 0 && d->o.processes < n ? d->o.processes : n;
 	} else if (strcmp(kind, "aggregate") == 0 && name && strcmp(name, "sentinels") == 0) {
 		keep(&d->sentinels_end[side], json_object_get(record, "end"));
 	} else if (strcmp(kind, "aggregate") == 0 && name && strcmp(name, "processes") == 0) {
@@ -117,6 +121,15 @@ static void look_at_names(struct diff *d)
 	}
 }
 
+/* A cell that fails or is waived on one side has times that no one asks for. */
+static bool can_have_times(const struct diff_cell *c)
+{
+	for (int k = 0; k < 2; k++)
+		if (c->class[k] != DC_OK && c->class[k] != DC_TIME_INVALID)
+			return false;
+	return true;
+}
+
 static void count(struct diff *d)
 {
 	struct diff_summary *s = &d->sum;
@@ -144,19 +157,27 @@ static void count(struct diff *d)
 		for (int k = 0; k < DIFF_N; k++)
 			if (seen & 1u << k && (k != DIFF_SAME || seen == 1u << DIFF_SAME))
 				s->cells[k]++;
-		bool refused = d->n_refusals > 0 && !d->other_device;
+		bool refused = d->n_refusals > 0 && !d->other_device, times = c->times != 0;
 		if (!c->line[0] || !c->line[1] || refused || c->state == DIFF_INCOMPARABLE)
 			continue;
+		if (c->class[0] == DC_SKIP && c->class[1] == DC_SKIP) {
+			s->skipped++;
+			continue;
+		}
 		s->compared++;
 		s->still_failing += c->state == DIFF_SAME && c->class[0] == DC_FAILING && c->class[1] == DC_FAILING;
 		for (uint32_t k = 0; k < c->n_arms; k++) {
+			const struct diff_arm *a = &d->arm[c->arm + k];
 			struct diff_compared x;
-			if (!d->other_device && diff_compare_arm(d, c, &d->arm[c->arm + k], &x)) {
+			times = times || ((isfinite(a->y[0]) || isfinite(a->y[1])) && can_have_times(c));
+			if (!d->other_device && diff_compare_arm(d, c, a, &x)) {
 				cell_sum += x.change;
 				cell_n++;
 			}
 		}
+		s->timed += times || cell_n;
 		if (cell_n) {
+			s->times_compared++;
 			ln_sum += cell_sum / cell_n;
 			ln_n++;
 		}
@@ -204,10 +225,15 @@ const char *diff_warning(const struct diff *d, int i)
 	return i < d->n_warnings ? d->warning[i] : NULL;
 }
 
+bool diff_nothing(const struct diff_summary *s)
+{
+	return s->compared == 0 || (s->timed > 0 && s->times_compared == 0);
+}
+
 int diff_exit(const struct diff *d, unsigned fail_on)
 {
 	for (int k = 0; k < DIFF_N; k++)
 		if (fail_on & 1u << k && d->sum.rows[k] > 0)
 			return EXIT_FAIL;
-	return d->sum.compared == 0 ? EXIT_INCOMPLETE : EXIT_PASS;
+	return diff_nothing(&d->sum) ? EXIT_INCOMPLETE : EXIT_PASS;
 }

@@ -33,6 +33,7 @@ const char *diff_state_name(enum diff_state s); /* "slower" */
 struct diff_options {
 	double least; /* a change below this is none: 0.01 */
 	bool allow_device_change; /* times of another device are shown and not judged */
+	int processes; /* so many of each side's processes are held against each other, no fewer and no more; 0: what the files have */
 	const struct selector *filter; /* NULL: every cell */
 };
 
@@ -71,7 +72,10 @@ void diff_largest_same(const struct diff *d, diff_row_fn *f, void *ctx);
 struct diff_summary {
 	int64_t cells[DIFF_N]; /* cells with such a row; DIFF_SAME: cells with no other */
 	int64_t rows[DIFF_N];
-	int64_t base_cells, head_cells, all_cells, compared; /* all: in either */
+	int64_t base_cells, head_cells, all_cells; /* all: in either */
+	int64_t compared; /* in both, and status and bits were held against each other */
+	int64_t timed, times_compared; /* of these: with times in either file; with a time or a ratio that was judged */
+	int64_t skipped; /* in both files: nothing was measured, so nothing is compared */
 	int64_t still_failing; /* fail alike in both: no row but `~` */
 	int64_t judged; /* comparisons of times: Holm is over these */
 	double geomean; /* over them; NAN where there is none */
@@ -84,7 +88,7 @@ struct diff_summary {
 	bool tau_assumed, tau_from_controls;
 	double resolution; /* half of the comparisons would have shown a change of this size (ratio - 1); NAN */
 	double expected_false; /* rows */
-	int processes[2];
+	int processes[2], all_processes[2]; /* as used; as in the file */
 	bool many_cases, many_geometries, many_data; /* a label has to name them */
 	int64_t filtered_out;
 	bool no_footer[2];
@@ -96,7 +100,9 @@ const json_t *diff_header(const struct diff *d, enum diff_side side); /* NULL: n
 const char *diff_refusal(const struct diff *d, int i);
 const char *diff_warning(const struct diff *d, int i);
 
-/* The exit status: 1 where a state of the set (bits 1 << state) has a row, 3 where no cell was compared, else 0. */
+/* Whether nothing could be compared: no cell at all, or cells have times and not one of these was judged. What was compared is then no pass. */
+bool diff_nothing(const struct diff_summary *s);
+/* The exit status: 1 where a state of the set (bits 1 << state) has a row, 3 where nothing could be compared, else 0. */
 enum { DIFF_FAIL_ON = 1 << DIFF_FAILS | 1 << DIFF_SLOWER };
 int diff_exit(const struct diff *d, unsigned fail_on);
 

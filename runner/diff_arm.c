@@ -9,6 +9,8 @@
 
 /* Fewer rounds say nothing of a location's error. */
 enum { LEAST_ROUNDS = 4 };
+/* What a byte holds; `assay run` makes 64 at most. */
+enum { MAX_PROCESSES = 255 };
 
 /* Hodges-Lehmann location of x and its standard error. False: too few. */
 static bool locate(const double *x, int n, double *y, double *se)
@@ -90,7 +92,7 @@ static void from_summary(const json_t *arm, struct diff_reading *out)
 	}
 }
 
-static void read_times(const json_t *record, const json_t *arm, const char *shipped, struct diff_reading *out)
+static void read_times(const json_t *record, const json_t *arm, const char *shipped, int most, struct diff_reading *out)
 {
 	int ratios = 0;
 	size_t i;
@@ -98,7 +100,11 @@ static void read_times(const json_t *record, const json_t *arm, const char *ship
 	out->y = out->v = out->r = out->rv = 0;
 	add_process(json_object_get(record, "arms"), out->name, shipped, out, &ratios);
 	json_array_foreach(json_object_get(record, "repeats"), i, repeat)
+	{
+		if (out->processes == most)
+			break;
 		add_process(json_object_get(repeat, "arms"), out->name, shipped, out, &ratios);
+	}
 	if (out->processes == 0) {
 		out->y = out->v = out->r = out->rv = NAN;
 		from_summary(arm, out);
@@ -143,8 +149,10 @@ static bool arm_is_bad(const json_t *record, const char *name)
 	return false;
 }
 
-int diff_read_arms(const json_t *record, struct diff_reading out[DIFF_MAX_ARMS])
+int diff_read_arms(const json_t *record, int most, struct diff_reading out[DIFF_MAX_ARMS])
 {
+	if (most <= 0 || most > MAX_PROCESSES)
+		most = MAX_PROCESSES;
 	const json_t *arms = json_object_get(record, "arms");
 	const char *shipped = NULL;
 	size_t i;
@@ -177,7 +185,7 @@ int diff_read_arms(const json_t *record, struct diff_reading out[DIFF_MAX_ARMS])
 							       : 0,
 			.bad = arm_is_bad(record, name),
 		};
-		read_times(record, a, shipped, r);
+		read_times(record, a, shipped, most, r);
 	}
 	return n;
 }

@@ -196,6 +196,7 @@ static bool settle(struct diff *d, struct diff_cell *c, const json_t *head, stru
 		snprintf(why, sizeof why, "timing invalid in head: %.150s", reason ? reason : "no reason given");
 	else if (b == DC_TIME_INVALID && h != DC_TIME_INVALID)
 		snprintf(why, sizeof why, "timing invalid in base");
+	/* Invalid in both is no change, and no times either: diff_arm_timed. */
 	if (why[0] && !set_word(d, &c->times, why))
 		return err_set(err, "out of memory");
 	return true;
@@ -236,12 +237,31 @@ static bool compare_conditions(struct diff *d, struct diff_cell *c, const json_t
 	return true;
 }
 
+/* Fewer processes than were asked for: no times. */
+static bool count_processes(struct diff *d, struct diff_cell *c, struct err *err)
+{
+	for (uint32_t i = 0; i < c->n_arms && !c->times; i++) {
+		const struct diff_arm *a = &d->arm[c->arm + i];
+		for (int k = 0; k < 2 && !c->times; k++) {
+			char why[80];
+			if (!(a->flags & DA_IN_HEAD) || isnan(a->y[0]) || isnan(a->y[1]) ||
+			    a->processes[k] >= d->o.processes)
+				continue;
+			snprintf(why, sizeof why, "%d process%s in %s, --processes %d", a->processes[k],
+				 a->processes[k] == 1 ? "" : "es", k ? "head" : "base", d->o.processes);
+			if (!set_word(d, &c->times, why))
+				return err_set(err, "out of memory");
+		}
+	}
+	return true;
+}
+
 /* ---- the two sides --------------------------------------------------------------------------------------------------- */
 
 static bool take_base(struct diff *d, struct diff_cell *c, const json_t *record, struct err *err)
 {
 	struct diff_reading r[DIFF_MAX_ARMS];
-	int n = diff_read_arms(record, r);
+	int n = diff_read_arms(record, d->o.processes, r);
 	char text[256];
 	diff_conditions_text(record, text, sizeof text);
 	c->params = diff_params_hash(record);
@@ -304,7 +324,7 @@ static double ulp_between(const json_t *record, const struct diff_reading *r, in
 static bool take_head(struct diff *d, struct diff_cell *c, const json_t *record, bool again, struct err *err)
 {
 	struct diff_reading r[DIFF_MAX_ARMS];
-	int n = diff_read_arms(record, r);
+	int n = diff_read_arms(record, d->o.processes, r);
 	uint32_t index = (uint32_t)(c - d->cell);
 	c->floor_ns = (float)record_number(record, "margin_floor_ns", 0);
 	for (uint32_t i = 0; i < c->n_arms; i++) {
@@ -373,9 +393,9 @@ static bool take_head(struct diff *d, struct diff_cell *c, const json_t *record,
 		c->state = why[0] ? DIFF_FAILS : DIFF_ADDED;
 		return !why[0] || set_word(d, &c->why, why) || err_set(err, "out of memory");
 	}
-	if (!settle(d, c, record, err) || !compare_conditions(d, c, record, err))
+	if (!settle(d, c, record, err) || !compare_conditions(d, c, record, err) || !count_processes(d, c, err))
 		return false;
-	if (!c->times && isfinite(c->null_r) && isfinite(null_r) &&
+	if (diff_has_times(c) && isfinite(c->null_r) && isfinite(null_r) &&
 	    !diff_control_add(&d->null, null_r - (double)c->null_r, (double)c->null_rv + null_rv))
 		return err_set(err, "out of memory");
 	return true;

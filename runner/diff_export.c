@@ -44,11 +44,12 @@ static void md_row(const struct diff_show *s, const struct diff_summary *sum, co
 void diff_show_md(const struct diff *d, const struct diff_show *s)
 {
 	struct diff_summary sum;
-	char text[900], counts[300];
+	char text[900], counts[300], scope[80];
 	const char *one;
 	diff_summary(d, &sum);
 	diff_counts_text(&sum, counts, sizeof counts);
-	fprintf(s->out, "**%s** %s (exit %d%s)\n\n", diff_verdict_word(s, &sum), counts, s->exit,
+	diff_scope_text(s, &sum, scope, sizeof scope);
+	fprintf(s->out, "**%s**%s: %s (exit %d%s)\n\n", diff_verdict_word(s, &sum), scope, counts, s->exit,
 		s->advisory && s->exit ? ", advisory" : "");
 	if (s->title)
 		fprintf(s->out, "%s\n\n", s->title);
@@ -82,9 +83,11 @@ void diff_show_md(const struct diff *d, const struct diff_show *s)
 		fprintf(s->out, "- refused: %s\n", one);
 	for (int i = 0; (one = diff_warning(d, i)); i++)
 		fprintf(s->out, "- warned: %s\n", one);
-	if (sum.compared > 0 && sum.judged > 0) {
+	if (sum.compared > 0 && (sum.judged > 0 || sum.clocks_differ)) {
 		diff_drift_text(&sum, text, sizeof text);
 		fprintf(s->out, "- %s\n", text);
+	}
+	if (sum.compared > 0 && sum.judged > 0) {
 		diff_tau_text(&sum, text, sizeof text);
 		fprintf(s->out, "- %s\n", text);
 	}
@@ -222,6 +225,10 @@ void diff_show_json(const struct diff *d, const struct diff_show *s)
 	json_object_set_new(j, "kind", json_string("diff"));
 	json_object_set_new(j, "exit", json_integer(s->exit));
 	json_object_set_new(j, "verdict", json_string(diff_verdict_word(s, &sum)));
+	char why[300];
+	if (diff_nothing(&sum))
+		diff_nothing_text(d, why, sizeof why);
+	json_object_set_new(j, "nothing_compared", diff_nothing(&sum) ? json_string(why) : json_null());
 	json_object_set_new(j, "baseline", text_or_null(s->title));
 	json_object_set_new(j, "base", side_json(d, DIFF_BASE, s->base));
 	json_object_set_new(j, "head", side_json(d, DIFF_HEAD, s->head));
@@ -237,6 +244,9 @@ void diff_show_json(const struct diff *d, const struct diff_show *s)
 	json_object_set_new(j, "cells", cells);
 	json_object_set_new(j, "all_cells", json_integer(sum.all_cells));
 	json_object_set_new(j, "compared", json_integer(sum.compared));
+	json_object_set_new(j, "timed", json_integer(sum.timed));
+	json_object_set_new(j, "times_compared", json_integer(sum.times_compared));
+	json_object_set_new(j, "skipped", json_integer(sum.skipped));
 	json_object_set_new(j, "comparisons", json_integer(sum.judged));
 	json_object_set_new(j, "expected_false", record_real(sum.expected_false));
 	json_object_set_new(j, "geomean", record_real(sum.geomean));
@@ -321,18 +331,16 @@ void diff_show_junit(const struct diff *d, const struct diff_show *s)
 			skipped += sum.rows[k];
 	}
 	/* Nothing comparable is no success on a dashboard. */
-	const bool nothing = sum.compared == 0;
+	const bool nothing = diff_nothing(&sum);
 	fprintf(s->out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n");
 	fprintf(s->out,
 		"<testsuite name=\"assay diff\" tests=\"%lld\" failures=\"%lld\" errors=\"%d\" skipped=\"%lld\">\n",
 		(long long)(tests + nothing), (long long)failures, nothing, (long long)skipped);
 	if (nothing) {
-		fputs("  <testcase classname=\"assay\" name=\"diff\">\n    <error message=\"no cell could be compared",
-		      s->out);
-		if (diff_refusal(d, 0)) {
-			fputs(": ", s->out);
-			xml_text(s->out, diff_refusal(d, 0));
-		}
+		char why[300];
+		diff_nothing_text(d, why, sizeof why);
+		fputs("  <testcase classname=\"assay\" name=\"diff\">\n    <error message=\"", s->out);
+		xml_text(s->out, why);
 		fputs("\"/>\n  </testcase>\n", s->out);
 	}
 	for (int k = 0; k < DIFF_N; k++)

@@ -72,6 +72,15 @@ static double sentinel_median(const struct diff *d, int side, const char *name)
 	return stats_median(x, n);
 }
 
+/* What was throttled or skipped says nothing of any time, also where it was so in both files. */
+bool diff_has_times(const struct diff_cell *c)
+{
+	for (int k = 0; k < 2; k++)
+		if (!c->line[k] || c->class[k] == DC_TIME_INVALID || c->class[k] == DC_SKIP)
+			return false;
+	return !c->times;
+}
+
 static bool collect_controls(struct diff *d)
 {
 	const char *name;
@@ -84,7 +93,7 @@ static bool collect_controls(struct diff *d)
 	}
 	for (size_t i = 0; i < d->n_cells; i++) {
 		const struct diff_cell *c = &d->cell[i];
-		for (uint32_t k = 0; k < c->n_arms && c->line[0] && c->line[1] && !c->times; k++) {
+		for (uint32_t k = 0; k < c->n_arms && diff_has_times(c); k++) {
 			const struct diff_arm *a = &d->arm[c->arm + k];
 			if (a->role != ROLE_SHIPPED || !(a->flags & DA_SAME_CODE) || isnan(a->y[0]) || isnan(a->y[1]))
 				continue;
@@ -164,7 +173,7 @@ static bool measure_drift(struct diff *d)
 
 bool diff_arm_timed(const struct diff *d, const struct diff_cell *c, const struct diff_arm *a)
 {
-	if (!c->line[0] || !c->line[1] || c->times || c->state == DIFF_INCOMPARABLE || !(a->flags & DA_IN_HEAD) ||
+	if (!diff_has_times(c) || c->state == DIFF_INCOMPARABLE || !(a->flags & DA_IN_HEAD) ||
 	    a->flags & (DA_BAD_BASE | DA_BAD_HEAD))
 		return false;
 	return d->sum.clocks_differ ? isfinite(a->r[0]) && isfinite(a->r[1]) : isfinite(a->y[0]) && isfinite(a->y[1]);

@@ -138,8 +138,8 @@ struct diff_reading {
 	bool bad;
 };
 enum { DIFF_MAX_ARMS = 64 };
-/* Returns how many; at most DIFF_MAX_ARMS. Names live in the record. */
-int diff_read_arms(const json_t *record, struct diff_reading out[DIFF_MAX_ARMS]);
+/* Returns how many; at most DIFF_MAX_ARMS. Names live in the record. most: of so many processes, the first; 0: of all. */
+int diff_read_arms(const json_t *record, int most, struct diff_reading out[DIFF_MAX_ARMS]);
 
 /* diff_headers.c: refusals and warnings of two headers. */
 void diff_compare_headers(struct diff *d);
@@ -155,6 +155,8 @@ struct diff_compared {
 };
 bool diff_compare_arm(const struct diff *d, const struct diff_cell *c, const struct diff_arm *a,
 		      struct diff_compared *out);
+/* Whether the times of a cell are there to be compared, as drift or as a change. */
+bool diff_has_times(const struct diff_cell *c);
 /* Whether this arm's times can be held against each other at all. */
 bool diff_arm_timed(const struct diff *d, const struct diff_cell *c, const struct diff_arm *a);
 

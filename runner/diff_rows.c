@@ -244,6 +244,10 @@ static void why_of(const struct diff *d, uint32_t cell, const struct diff_brief 
 		artifact_text(&d->arm[c->arm + (uint32_t)b->arm], t->why, sizeof t->why);
 	else if (b->state == DIFF_SAME && c->class[1] == DC_FAILING && c->class[0] == DC_FAILING)
 		snprintf(t->why, sizeof t->why, "fails as before: %s", status_name((enum cell_status)c->status[1]));
+	else if (b->state == DIFF_SAME && c->class[1] == DC_SKIP && c->class[0] == DC_SKIP)
+		snprintf(t->why, sizeof t->why, "skipped in both");
+	else if (b->state == DIFF_SAME && c->class[1] == DC_TIME_INVALID && c->class[0] == DC_TIME_INVALID)
+		snprintf(t->why, sizeof t->why, "timing invalid in both");
 	if (!t->why[0])
 		row->why = NULL;
 }

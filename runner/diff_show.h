@@ -29,6 +29,10 @@ void diff_drift_text(const struct diff_summary *s, char *out, size_t cap);
 void diff_tau_text(const struct diff_summary *s, char *out, size_t cap);
 void diff_counts_text(const struct diff_summary *s, char *out, size_t cap); /* "1 new failure, 4 slower" */
 const char *diff_verdict_word(const struct diff_show *s, const struct diff_summary *sum);
+/* What no regression was found in, where that is not every cell: " in 4 of 9 cells"; else "". */
+void diff_scope_text(const struct diff_show *s, const struct diff_summary *sum, char *out, size_t cap);
+/* Why nothing could be compared, where diff_nothing says so. */
+void diff_nothing_text(const struct diff *d, char *out, size_t cap);
 /* "141 of 151 cells compared; …". */
 void diff_totals_text(const struct diff_summary *s, char *out, size_t cap);
 /* The command that goes on from here; empty: none. */

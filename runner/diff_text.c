@@ -27,8 +27,11 @@ void diff_side_text(const struct diff *d, enum diff_side side, const char *path,
 		snprintf(out + strlen(out), cap - strlen(out), " %.12s", uuid);
 	if (runtime)
 		snprintf(out + strlen(out), cap - strlen(out), "  CUDA %.10s", runtime);
-	snprintf(out + strlen(out), cap - strlen(out), "  %d process%s  %.10s  %.60s", s.processes[side],
-		 s.processes[side] > 1 ? "es" : "", started ? started : "", path);
+	char of[24] = "";
+	if (s.processes[side] < s.all_processes[side])
+		snprintf(of, sizeof of, " of %d", s.all_processes[side]);
+	snprintf(out + strlen(out), cap - strlen(out), "  %d%s process%s  %.10s  %.60s", s.processes[side], of,
+		 s.all_processes[side] > 1 ? "es" : "", started ? started : "", path);
 }
 
 void diff_drift_text(const struct diff_summary *s, char *out, size_t cap)
@@ -38,8 +41,10 @@ void diff_drift_text(const struct diff_summary *s, char *out, size_t cap)
 			 "drift unknown: no sentinels and no shipped arm of unchanged code in both; none removed");
 		return;
 	}
-	const char *from =
-		s->clocks_differ ? "clocks differ: absolute times are not compared, ratios to shipped are" : "removed";
+	const char *from = !s->clocks_differ ? "removed"
+			   : s->judged > 0
+				   ? "clocks differ: absolute times are not compared, ratios to shipped are"
+				   : "clocks differ: absolute times are not compared, and no ratio to shipped is there";
 	snprintf(out, cap, "drift %+.1f %% (+-%.1f, %lld control%s: sentinels and shipped arms of unchanged code), %s",
 		 100 * expm1(s->drift), 100 * 1.96 * s->drift_se, (long long)s->controls, s->controls == 1 ? "" : "s",
 		 from);
@@ -73,12 +78,20 @@ void diff_counts_text(const struct diff_summary *s, char *out, size_t cap)
 	out[0] = 0;
 	for (int k = 0; k < DIFF_N; k++) {
 		size_t n = strlen(out);
-		if (words[k] && s->cells[k] > 0)
-			snprintf(out + n, cap - n, "%s%lld %s%s", n ? ", " : "", (long long)s->cells[k], words[k],
-				 k == DIFF_FAILS && s->cells[k] > 1 ? "s" : "");
+		if (!words[k] || s->cells[k] == 0)
+			continue;
+		snprintf(out + n, cap - n, "%s%lld %s%s", n ? ", " : "", (long long)s->cells[k], words[k],
+			 k == DIFF_FAILS && s->cells[k] > 1 ? "s" : "");
+		n = strlen(out);
+		if (k == DIFF_INCOMPARABLE && s->clocks_differ)
+			snprintf(out + n, cap - n, "%s",
+				 s->times_compared > 0 ? " (clocks; ratios to shipped are)" : " (clocks)");
 	}
 	if (!out[0])
-		snprintf(out, cap, "nothing changed");
+		snprintf(out, cap, "%s",
+			 !diff_nothing(s)   ? "nothing changed"
+			 : s->compared == 0 ? "nothing was compared"
+					    : "no time was compared");
 }
 
 const char *diff_verdict_word(const struct diff_show *s, const struct diff_summary *sum)
@@ -90,9 +103,43 @@ const char *diff_verdict_word(const struct diff_show *s, const struct diff_summa
 	return sum->rows[DIFF_UNDECIDED] > 0 ? "NO REGRESSION FOUND" : "NO REGRESSION";
 }
 
+void diff_scope_text(const struct diff_show *s, const struct diff_summary *sum, char *out, size_t cap)
+{
+	/* Compared in full: status and bits, and times where there are any. A cell that is in one file only is not. */
+	int64_t full = sum->compared - (sum->timed - sum->times_compared);
+	out[0] = 0;
+	if (s->exit == EXIT_PASS && full < sum->all_cells)
+		snprintf(out, cap, " in %lld of %lld cells", (long long)full, (long long)sum->all_cells);
+}
+
+void diff_nothing_text(const struct diff *d, char *out, size_t cap)
+{
+	struct diff_summary s;
+	diff_summary(d, &s);
+	const char *refused = diff_refusal(d, 0);
+	if (s.compared == 0 && s.all_cells > 0 && s.skipped == s.all_cells)
+		snprintf(out, cap, "every cell was skipped in both files");
+	else if (s.compared == 0 && s.all_cells == 0)
+		snprintf(out, cap, "no cell is in either file");
+	else if (s.compared == 0)
+		snprintf(out, cap, "no cell could be compared%s%s", refused ? ": " : "", refused ? refused : "");
+	else
+		snprintf(out, cap, "no time could be compared%s%s; status and bits of %lld cell%s could",
+			 refused           ? ": "
+			 : s.clocks_differ ? ": clocks differ"
+					   : "",
+			 refused ? refused : "", (long long)s.compared, s.compared == 1 ? "" : "s");
+}
+
 void diff_totals_text(const struct diff_summary *s, char *out, size_t cap)
 {
 	snprintf(out, cap, "%lld of %lld cells compared", (long long)s->compared, (long long)s->all_cells);
+	if (s->times_compared < s->timed)
+		snprintf(out + strlen(out), cap - strlen(out), ", times in %lld of them", (long long)s->times_compared);
+	else if (s->timed == 0 && s->compared > 0)
+		snprintf(out + strlen(out), cap - strlen(out), ", none of them with times");
+	if (s->skipped > 0)
+		snprintf(out + strlen(out), cap - strlen(out), "; %lld skipped in both", (long long)s->skipped);
 	if (s->judged > 0)
 		snprintf(out + strlen(out), cap - strlen(out), "; %.2f false alarms expected in %lld comparisons",
 			 s->expected_false, (long long)s->judged);
@@ -115,10 +162,14 @@ void diff_next_text(const struct diff *d, const struct diff_show *s, char *out, 
 	struct diff_summary sum;
 	diff_summary(d, &sum);
 	out[0] = 0;
-	if (s->exit == EXIT_INCOMPLETE && diff_refusal(d, 0)) {
-		if (strncmp(diff_refusal(d, 0), "backend", 7) == 0)
-			return;
-		snprintf(out, cap, "--allow-device-change shows the times of another device without judging them");
+	if (s->exit == EXIT_INCOMPLETE) {
+		const char *refused = diff_refusal(d, 0);
+		if (refused && sum.compared == 0 && strncmp(refused, "backend", 7) != 0)
+			snprintf(out, cap,
+				 "--allow-device-change shows the times of another device without judging them");
+		else if (!refused && sum.clocks_differ)
+			snprintf(out, cap,
+				 "assay ab has both builds at one clock; or lock the clocks and run both sides again");
 		return;
 	}
 	if (s->exit == EXIT_FAIL && base && head && strcmp(base, head) != 0) {
@@ -229,8 +280,8 @@ static void same_line(const struct diff *d, const struct diff_show *s, const str
 		fprintf(s->out, "  %s cell%s without a change that counts, largest %+.1f %% %s\n", n,
 			sum->cells[DIFF_SAME] == 1 ? "" : "s", 100 * (l.ratio - 1), l.where);
 	else
-		fprintf(s->out, "  %s cell%s with the same status and bits\n", n,
-			sum->cells[DIFF_SAME] == 1 ? "" : "s");
+		fprintf(s->out, "  %s cell%s with the same status%s\n", n, sum->cells[DIFF_SAME] == 1 ? "" : "s",
+			sum->compared > 0 ? " and bits" : "");
 }
 
 static void rows(const struct diff *d, const struct diff_show *s, const struct diff_summary *sum)
@@ -284,9 +335,11 @@ void diff_show_text(const struct diff *d, const struct diff_show *s)
 		fprintf(s->out, "refused: %s\n", one);
 	for (int i = 0; (one = diff_warning(d, i)); i++)
 		fprintf(s->out, "warned: %s\n", one);
-	if (sum.compared > 0 && sum.judged > 0) {
+	if (sum.compared > 0 && (sum.judged > 0 || sum.clocks_differ)) {
 		diff_drift_text(&sum, text, sizeof text);
 		wrapped(s, text);
+	}
+	if (sum.compared > 0 && sum.judged > 0) {
 		diff_tau_text(&sum, text, sizeof text);
 		wrapped(s, text);
 	}
@@ -295,9 +348,10 @@ void diff_show_text(const struct diff *d, const struct diff_show *s)
 	fputc('\n', s->out);
 	diff_totals_text(&sum, text, sizeof text);
 	wrapped(s, text);
-	char counts[300];
+	char counts[300], scope[80];
 	diff_counts_text(&sum, counts, sizeof counts);
-	snprintf(text, sizeof text, "%s  %s  exit %d%s", diff_verdict_word(s, &sum), counts, s->exit,
+	diff_scope_text(s, &sum, scope, sizeof scope);
+	snprintf(text, sizeof text, "%s%s  %s  exit %d%s", diff_verdict_word(s, &sum), scope, counts, s->exit,
 		 s->advisory && s->exit ? " (advisory: 0)" : "");
 	wrapped(s, text);
 	diff_next_text(d, s, text, sizeof text);

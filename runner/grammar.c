@@ -183,6 +183,19 @@ static const struct slot case_rows[] = {{"id", .scalar = SC_NAME, .required = tr
 					{0}};
 static const struct slot case_item = {.key = "the case", .sub = case_rows};
 
+/* ---- suites together ---- */
+static const char *const backends[] = {"host", "cuda", NULL};
+static const struct slot together_rows[] =
+	{{"suite", .scalar = SC_WORD, .required = true, .doc = "its file, relative to this one"},
+	 {"filter", .item = &word_item,
+	  .doc = "only its cells that match one of these, as with `--filter`: `tag=nightly`"},
+	 {"processes", .scalar = SC_INT, .min = 1, .max = 64,
+	  .doc = "time every cell in so many fresh processes, as with `--processes`, which wins"},
+	 {"backend", .words = backends,
+	  .doc = "only where this backend is used; elsewhere the suite is passed over, and that is said"},
+	 {0}};
+static const struct slot together_item = {.key = "the suite", .scalar = SC_WORD, .sub = together_rows};
+
 static const struct slot default_rows[] =
 	{{"geometry", .item = &name_item, .doc = "of cases that name none"},
 	 {"arms", ARMS, .doc = "of cases that name none"},
@@ -219,7 +232,11 @@ const struct slot grammar_suite[] =
 	 {"timing", .sub = grammar_timing, .doc = "how cells are timed"},
 	 {"checks", .sub = grammar_checks, .doc = "what must hold in every case"},
 	 {"defaults", .sub = default_rows, .doc = "a layer below the cases"},
-	 {"cases", .item = &case_item, .required = true, .doc = "what is run"},
+	 {"cases", .item = &case_item, .required = true, .instead = "suites", .doc = "what is run"},
+	 {"suites", .item = &together_item,
+	  .doc = "instead of cases: suites that are run one after the other, each as itself (its own defaults, rules, "
+		 "ids and verdict "
+		 "file); beside it only `assay`, `suite` and `about`"},
 	 {"max_cells", .scalar = SC_INT, .min = 1, .max = 1e9, .dflt = "100000", .doc = "cap on the planned cells"},
 	 {0}};
 

@@ -37,6 +37,7 @@ struct slot {
 	const char *doc; /* a sentence; the reference page and the schema's description */
 	const char *dflt; /* the default as written in a suite (a scalar), or NULL */
 	bool required;
+	const char *instead; /* required, or this other key of the same map */
 	bool hidden; /* in the grammar, not on the reference page (a form that another one names) */
 
 	/* What it may be: a word, a scalar, a list of `item`, a map of the keys of `sub` and of NAME -> `any`. */

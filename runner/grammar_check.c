@@ -326,7 +326,8 @@ static bool map_check(const struct slot *sub, const struct slot *any, const char
 	}
 	for (const struct slot *s = sub; s && s->key; s++)
 		/* After an unknown key the one that lacks may be the one misspelt: one message a mistake. */
-		if (s->required && !unknown && !yaml_get(v, s->key, NULL))
+		if (s->required && !unknown && !yaml_get(v, s->key, NULL) &&
+		    !(s->instead && yaml_get(v, s->instead, NULL)))
 			good = diag_add(d, DIAG_ERROR, v->mark, "%s lacks the key '%s'", what, s->key);
 	return good && !unknown;
 }

@@ -70,9 +70,12 @@ static void scalar_schemas(json_t *any, const struct slot *s)
 static json_t *map_schema(const struct slot *sub, const struct slot *any)
 {
 	json_t *j = json_pack("{s:s}", "type", "object"), *props = json_object(), *required = json_array();
+	json_t *either = NULL;
 	for (; sub && sub->key; sub++) {
 		json_object_set_new(props, sub->key, schema_of(sub));
-		if (sub->required)
+		if (sub->required && sub->instead)
+			either = json_pack("[{s:[s]},{s:[s]}]", "required", sub->key, "required", sub->instead);
+		else if (sub->required)
 			json_array_append_new(required, json_string(sub->key));
 	}
 	if (json_object_size(props))
@@ -81,6 +84,8 @@ static json_t *map_schema(const struct slot *sub, const struct slot *any)
 		json_object_set(j, "required", required);
 	json_decref(props);
 	json_decref(required);
+	if (either)
+		json_object_set_new(j, "oneOf", either);
 	json_object_set_new(j, "additionalProperties", any ? schema_of(any) : json_false());
 	return j;
 }
@@ -218,11 +223,14 @@ static void say_row(const struct slot *s, FILE *f)
 {
 	fprintf(f, "| `%s` | ", s->key);
 	say_kinds(s, f);
-	fprintf(f, " | %s%s%s | ", s->dflt ? "`" : "",
+	fprintf(f, " | %s%s%s", s->dflt ? "`" : "",
 		s->dflt       ? s->dflt
 		: s->required ? "required"
 			      : "",
 		s->dflt ? "`" : "");
+	if (s->instead)
+		fprintf(f, ", or `%s`", s->instead);
+	fputs(" | ", f);
 	say_cell(s->doc, f);
 	fputs(" |\n", f);
 }

@@ -79,8 +79,8 @@ static const char *const reason_words[TR_N] = {
 	[TR_RESOLUTION] = "the clock's tick is too coarse for this kernel",
 	[TR_UNCONFIRMED] = "slower here, but no second process has looked",
 	[TR_NOT_CONFIRMED] = "slower here, but the second process does not agree",
-	[TR_BIASED] = "shipped differs from itself in this cell",
-	[TR_NOISY] = "shipped differs from itself in too many cells of this run",
+	[TR_BIASED] = "the yardstick differs from itself in this cell",
+	[TR_NOISY] = "the yardstick differs from itself in too many cells of this run",
 	[TR_TOO_FEW] = "too few rounds",
 	[TR_THROTTLED] = "the device throttled",
 	[TR_SHARED] = "another process used the device",
@@ -89,6 +89,20 @@ static const char *const reason_words[TR_N] = {
 	[TR_SCRUB] = "the scrub is not proven to evict the cache",
 	[TR_CLOCK] = "two clocks disagree",
 };
+
+/* What the yardstick is called in this cell: "shipped", "s32", "base/split=4". */
+static const char *yardstick(const json_t *cell)
+{
+	size_t i;
+	json_t *a;
+	json_array_foreach(json_object_get(cell, "arms"), i, a)
+	{
+		const char *role = record_text(a, "role"), *name = record_text(a, "name");
+		if (role && name && strcmp(role, "shipped") == 0)
+			return name;
+	}
+	return "shipped";
+}
 
 /* "split=4 is 1.063 [1.051, 1.074] of shipped, margin 1.05, n=64" */
 static char *numbers_text(const json_t *cell, const json_t *t)
@@ -101,9 +115,9 @@ static char *numbers_text(const json_t *cell, const json_t *t)
 	if (!arm || !isfinite(ratio))
 		return NULL;
 	if (isfinite(lo) && isfinite(hi))
-		return text_of("%s is %.3f [%.3f, %.3f] of shipped, margin %.4g, n=%d", arm, ratio, exp(lo), exp(hi), m,
-			       n);
-	return text_of("%s is %.3f of shipped, no interval yet, margin %.4g, n=%d", arm, ratio, m, n);
+		return text_of("%s is %.3f [%.3f, %.3f] of %s, margin %.4g, n=%d", arm, ratio, exp(lo), exp(hi),
+			       yardstick(cell), m, n);
+	return text_of("%s is %.3f of %s, no interval yet, margin %.4g, n=%d", arm, ratio, yardstick(cell), m, n);
 }
 
 /* "confounded: what else moved; f32 / s32 is 1.381": the number is shown all the same. */
@@ -268,7 +282,7 @@ enum cell_status record_judge_status(json_t *cell, const struct record_env *env,
 		reason = finding_text(finding);
 	} else if (unsupported) {
 		s = ST_SKIP;
-		reason = text_of("shipped cannot run here: %s", unsupported);
+		reason = text_of("%s cannot run here: %s", yardstick(cell), unsupported);
 	} else if (timed != ST_PASS && gate) {
 		s = timed;
 		reason = record_timing_text(cell, t);

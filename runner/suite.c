@@ -137,7 +137,12 @@ static struct suite *load(const char *path, const char *text, size_t n, const st
 	full->s.path = arena_strdup(a, path);
 	full->s.set_words = set_words(a, opt);
 	int before = diags_errors(diags);
-	if (load_files(&l, path, text, n)) {
+	struct mark at;
+	bool loaded = load_files(&l, path, text, n);
+	if (loaded && yaml_get(l.root, "suites", &at)) {
+		diag_add(diags, DIAG_ERROR, at, "this file names suites, and one suite is wanted here");
+		diag_note(diags, (struct mark){0}, "name one of them; run, check and list take the whole");
+	} else if (loaded) {
 		load_overrides(&l);
 		top_make(&l);
 		blocks_finish(&l);

@@ -19,12 +19,28 @@ struct text *text_create(const struct text_options *o)
 	return t;
 }
 
+/* Whether a run is of two builds: every case has the arms base/X and head/X. */
+static bool is_pair(const json_t *header)
+{
+	const json_t *cases = json_object_get(header, "cases"), *c;
+	size_t i;
+	json_array_foreach(cases, i, c)
+	{
+		const json_t *arms = json_object_get(c, "arms");
+		if (json_array_size(arms) != 2 || strncmp(text_string(json_array_get(arms, 0)), "base/", 5) != 0 ||
+		    strncmp(text_string(json_array_get(arms, 1)), "head/", 5) != 0)
+			return false;
+	}
+	return json_array_size(cases) > 0;
+}
+
 void text_record(struct text *t, const json_t *record)
 {
 	const char *kind = text_get(record, "kind");
 	if (strcmp(kind, "header") == 0) {
 		json_decref(t->header);
 		t->header = json_incref((json_t *)(uintptr_t)record);
+		t->pair = is_pair(record);
 		if (!t->o.quiet)
 			text_banner(t);
 	} else if (strcmp(kind, "cell") == 0) {

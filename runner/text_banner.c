@@ -262,7 +262,8 @@ void text_banner(struct text *t)
 		if (!json_equal(json_object_get(before, "timing"), json_object_get(c, "timing")))
 			field(t, "timing", timing_text, c);
 	}
-	json_array_foreach(json_object_get(h, "serving"), i, s) field(t, "serving", serving_text, s);
+	if (!t->pair)
+		json_array_foreach(json_object_get(h, "serving"), i, s) field(t, "serving", serving_text, s);
 	field(t, "ready", ready_text, h);
 	fputc('\n', out);
 }

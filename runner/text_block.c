@@ -160,7 +160,7 @@ static void timing_block(FILE *f, int width, const struct row *r, const json_t *
 }
 
 /* Registers and spills, where the backend knows them: evidence, never a verdict. */
-static void artifact_block(FILE *f, int width, const struct row *r, const json_t *cell)
+static void artifact_block(const struct text *t, FILE *f, const struct row *r, const json_t *cell)
 {
 	const json_t *arm;
 	size_t i;
@@ -174,9 +174,9 @@ static void artifact_block(FILE *f, int width, const struct row *r, const json_t
 	}
 	if (!(text_number(of[0], "registers") >= 0) || !(text_number(of[1], "registers") >= 0))
 		return;
-	text_field(f, width, "artifact", "%s regs %.0f, spills %.0f B; shipped regs %.0f, spills %.0f B", r->selected,
-		   text_number(of[1], "registers"), text_number(of[1], "spills_bytes"), text_number(of[0], "registers"),
-		   text_number(of[0], "spills_bytes"));
+	text_field(f, t->o.width, "artifact", "%s regs %.0f, spills %.0f B; %s regs %.0f, spills %.0f B", r->selected,
+		   text_number(of[1], "registers"), text_number(of[1], "spills_bytes"), text_yardstick(t),
+		   text_number(of[0], "registers"), text_number(of[0], "spills_bytes"));
 }
 
 static void rule_block(FILE *f, int width, const json_t *cell, bool timing)
@@ -207,13 +207,13 @@ void text_add_block(struct text *t, const struct row *r, const json_t *cell)
 	text_paint(t, f, TEXT_RED, "%-11s", word);
 	fprintf(f, " %s", text_short_id(cell));
 	if (timing)
-		fprintf(f, "   served %s", text_get(cell, "selected"));
+		fprintf(f, "   %s%s", t->pair ? "" : "served ", text_get(cell, "selected"));
 	fputc('\n', f);
 	if (timing) {
 		char ratio[24];
 		timing_block(f, t->o.width, r, cell);
-		artifact_block(f, t->o.width, r, cell);
-		if (r->best && r->best != r->selected && r->best_ratio < 1)
+		artifact_block(t, f, r, cell);
+		if (!t->pair && r->best && r->best != r->selected && r->best_ratio < 1)
 			text_field(f, t->o.width, "better", "%s is %s of shipped here", r->best,
 				   text_ratio(ratio, r->best_ratio));
 	} else {

@@ -248,6 +248,11 @@ static struct row *add_row(struct text *t, const json_t *cell)
 	return r;
 }
 
+const char *text_yardstick(const struct text *t)
+{
+	return t->pair ? "base" : "shipped";
+}
+
 static void take_advice(struct text *t, const struct row *r, const json_t *cell)
 {
 	const json_t *list = json_object_get(json_object_get(cell, "timing"), "advice"), *a = NULL;
@@ -305,7 +310,8 @@ void text_take_cell(struct text *t, const json_t *cell)
 	if (tally_cell(t, cell) && s != ST_ERROR && s != ST_TIMEOUT && s != ST_SKIP)
 		t->kept_right++;
 	if (r->judged && !r->is_ratio)
-		take_advice(t, r, cell);
+		if (!t->pair) /* a head that is faster is in the table; there is none to edit */
+			take_advice(t, r, cell);
 	if (t->o.verbose && !t->o.quiet)
 		text_verbose_cell(t, r, cell);
 	char word[24];

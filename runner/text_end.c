@@ -81,14 +81,14 @@ static void held_text(FILE *f, const struct tally *y, const char *const *arm, in
 	}
 }
 
-static void identity_text(FILE *f, const struct tally *y)
+static void identity_text(const struct text *t, FILE *f, const struct tally *y)
 {
 	const char *arm[TEXT_MAX_ARM_NAMES];
 	int n = arms_of(y, false, arm);
 	char a[32], b[32], words[96];
 	if (n) {
 		snprintf(words, sizeof words, " BIT-IDENTICAL to %.60s",
-			 y->against && !y->against_differs ? y->against : "shipped");
+			 y->against && !y->against_differs ? y->against : text_yardstick(t));
 		held_text(f, y, arm, n, words);
 	}
 	int bad = arms_of(y, true, arm);
@@ -99,16 +99,18 @@ static void identity_text(FILE *f, const struct tally *y)
 	}
 }
 
-static void repeat_text(FILE *f, const struct tally *y)
+static void repeat_text(const struct text *t, FILE *f, const struct tally *y)
 {
+	(void)t;
 	char a[32], b[32];
 	fprintf(f, "repeat %s of %s launches differ", text_count(a, y->launches_differ), text_count(b, y->launches));
 	if (y->launches_differ == 0 && y->launches > 0) /* one-sided 95 % of the pooled launches */
 		fprintf(f, " (< %.2g %% at 95 %%)", 100 * (1 - pow(0.05, 1 / (double)y->launches)));
 }
 
-static void invariant_text(FILE *f, const struct tally *y)
+static void invariant_text(const struct text *t, FILE *f, const struct tally *y)
 {
+	(void)t;
 	char a[32];
 	if (y->failed_cells) {
 		fprintf(f, "rows NOT invariant in %s cell%s", text_count(a, y->failed_cells),
@@ -121,8 +123,9 @@ static void invariant_text(FILE *f, const struct tally *y)
 	fprintf(f, "%s%s)", y->n_kinds ? "; " : "", y->controls > 0 ? "controls differ" : "no control");
 }
 
-static void reference_text(FILE *f, const struct tally *y)
+static void reference_text(const struct text *t, FILE *f, const struct tally *y)
 {
+	(void)t;
 	char a[32], b[32];
 	const char *arm[TEXT_MAX_ARM_NAMES];
 	if (y->failed_cells) {
@@ -139,10 +142,11 @@ static void reference_text(FILE *f, const struct tally *y)
 
 static void right_line(struct text *t)
 {
-	static void (*const words[TC_N])(FILE *, const struct tally *) = {[TC_IDENTITY] = identity_text,
-									  [TC_REPEAT] = repeat_text,
-									  [TC_INVARIANT] = invariant_text,
-									  [TC_REFERENCE] = reference_text};
+	static void (*const words[TC_N])(const struct text *, FILE *,
+					 const struct tally *) = {[TC_IDENTITY] = identity_text,
+								  [TC_REPEAT] = repeat_text,
+								  [TC_INVARIANT] = invariant_text,
+								  [TC_REFERENCE] = reference_text};
 	static const int order[] = {TC_IDENTITY, TC_REFERENCE, TC_REPEAT, TC_INVARIANT};
 	char *text, a[32], b[32];
 	size_t n;
@@ -156,7 +160,7 @@ static void right_line(struct text *t)
 		if (!y->cells)
 			continue;
 		fputs(sep, f);
-		words[order[i]](f, y);
+		words[order[i]](t, f, y);
 		sep = "; ";
 	}
 	const struct tally *memory = &t->tally[TC_MEMORY], *data = &t->tally[TC_DATA];
@@ -217,10 +221,11 @@ static void timing_line(struct text *t)
 	FILE *f;
 	field_open(&f, &text, &n);
 	fprintf(f, "%s/%s  ", text_count(a, within), text_count(b, timed));
+	const char *judged = t->pair ? "head" : "served", *against = text_yardstick(t);
 	if (within == timed)
-		fputs("no served arm is slower than shipped by ", f);
+		fprintf(f, "no %s arm is slower than %s by ", judged, against);
 	else
-		fputs("served arms shown to be not slower than shipped by ", f);
+		fprintf(f, "%s arms shown to be not slower than %s by ", judged, against);
 	if (margin_lo == margin_hi)
 		fprintf(f, "%.3g %%", 100 * (margin_hi - 1));
 	else
@@ -246,7 +251,7 @@ static void timing_line(struct text *t)
 	if (t->warned)
 		fprintf(f, "; %s above the warn level", text_count(a, t->warned));
 	if (t->tails)
-		fprintf(f, "; %s with a heavier tail than shipped", text_count(a, t->tails));
+		fprintf(f, "; %s with a heavier tail than %s", text_count(a, t->tails), against);
 	field_close(t, f, &text, "timing");
 }
 

@@ -84,6 +84,7 @@ struct text {
 	struct arena *arena;
 	json_t *header, *footer;
 	json_t *aggregate; /* list */
+	bool pair; /* two builds (assay ab): base/X and head/X, and nothing is served */
 	struct row *row;
 	size_t n_rows, cap_rows;
 	const char **word; /* interned strings: open addressing */
@@ -131,6 +132,7 @@ char *text_number_text(char buf[32], double x); /* an axis value */
 
 /* text_cell.c */
 void text_take_cell(struct text *t, const json_t *cell);
+const char *text_yardstick(const struct text *t); /* "shipped"; "base" of two builds */
 const char *text_short_id(const json_t *cell); /* without the suite's name, which every line would repeat */
 void text_upper(const char *s, char out[24]);
 bool text_finding_is_bad(const json_t *finding);

@@ -319,7 +319,7 @@ static void fit(struct columns *c, int width)
 	for (c->gap = 2; c->gap > 0; c->gap--) {
 		int total = -c->gap;
 		for (int i = 0; i < c->n; i++)
-			total += c->width[i] > 0 ? c->width[i] + c->gap : 0;
+			total += !c->hidden[i] && c->width[i] > 0 ? c->width[i] + c->gap : 0;
 		if (total <= width)
 			return;
 	}
@@ -437,11 +437,20 @@ static void print_table(struct text *t, struct view *v)
 	struct columns c = {.n = 0};
 	place_columns(v, &c);
 	const char *interval = text_interval_title(t);
-	const char *const serving[] = {"shipped", "served", "us", "ratio", interval, "n", "best", "% bw", ""};
+	const char *const serving[] = {t->pair ? "base us" : "shipped",
+				       t->pair ? "arm" : "served",
+				       t->pair ? "head us" : "us",
+				       "ratio",
+				       interval,
+				       "n",
+				       "best",
+				       "% bw",
+				       ""};
 	for (size_t i = 0; i < sizeof serving / sizeof *serving; i++)
 		if (peaks || i != 7) {
 			add_column(&c, serving[i], i == 1 || i == 4 || i == 6 || i == 8);
 			c.drop[c.n - 1] = i == 7 ? 1 : i == 5 ? 2 : i == 6 ? 3 : 0;
+			c.hidden[c.n - 1] = t->pair && i == 6; /* the better of two is told by the ratio */
 		}
 	if (t->o.verbose)
 		print_all(t, v, &c, peaks);

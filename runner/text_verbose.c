@@ -41,7 +41,7 @@ static void passed_checks(const struct text *t, const json_t *cell)
 		const char *words = strcmp(checks[k], "identity") == 0 ? "BIT-IDENTICAL to " : "pass";
 		text_field(t->o.out, t->o.width, checks[k], "%s%s%s%s%s", names, n ? (*words == 'B' ? " " : ": ") : "",
 			   words,
-			   *words == 'B'   ? (*against ? against : "shipped")
+			   *words == 'B'   ? (*against ? against : text_yardstick(t))
 			   : same && *said ? ": "
 					   : "",
 			   *words != 'B' && same ? said : "");
@@ -92,8 +92,8 @@ void text_verbose_cell(struct text *t, const struct row *r, const json_t *cell)
 		text_field(out, t->o.width, "timing", "%s", line);
 	free(line);
 	if (r->judged && r->timed)
-		text_field(out, t->o.width, "served", "%s  %s of shipped [%s, %s]  %s%s", r->selected,
-			   text_ratio(a, r->ratio), text_ratio(b, r->lo), text_ratio(c, r->hi),
+		text_field(out, t->o.width, t->pair ? "head" : "served", "%s  %s of %s [%s, %s]  %s%s", r->selected,
+			   text_ratio(a, r->ratio), text_yardstick(t), text_ratio(b, r->lo), text_ratio(c, r->hi),
 			   text_get(json_object_get(cell, "timing"), "verdict"), r->gating ? "" : " (diagnostic)");
 	json_array_foreach(json_object_get(json_object_get(cell, "timing"), "notes"), i, x)
 		text_field(out, t->o.width, "note", "%s", text_string(x));

@@ -172,6 +172,31 @@ static bool check_record(struct verdict_reader *r, const json_t *record, struct 
 	return true;
 }
 
+/* What a line that is no JSON may be, of the things that happen to files: NULL where it is nothing known. */
+static const char *looks_like(const char *text, size_t n)
+{
+	static const struct {
+		const char *begins;
+		size_t n;
+		const char *words;
+	} known[] = {
+		{"\x1f\x8b", 2, "compressed by gzip; zcat FILE | assay ... - reads it"},
+		{"\x28\xb5\x2f\xfd", 4, "compressed by zstd; zstdcat FILE | assay ... - reads it"},
+		{"\xfd"
+		 "7zXZ",
+		 5, "compressed by xz; xzcat FILE | assay ... - reads it"},
+		{"\xef\xbb\xbf", 3, "begins with a byte order mark; a verdict file is UTF-8 without one"},
+		{"\xff\xfe", 2, "UTF-16; a verdict file is UTF-8"},
+		{"\xfe\xff", 2, "UTF-16; a verdict file is UTF-8"},
+		{"<<<<<<< ", 8, "a merge conflict of git; take one side of it whole, or run again"},
+		{"version https://git-lfs", 23, "a pointer of git LFS; git lfs pull fetches the file"},
+	};
+	for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+		if (n >= known[i].n && memcmp(text, known[i].begins, known[i].n) == 0)
+			return known[i].words;
+	return NULL;
+}
+
 enum verdict_got verdict_next(struct verdict_reader *r, json_t **out, struct err *err)
 {
 	*out = NULL;
@@ -192,11 +217,14 @@ enum verdict_got verdict_next(struct verdict_reader *r, json_t **out, struct err
 	}
 	json_error_t e;
 	json_t *record = json_loadb(text, n, JSON_REJECT_DUPLICATES, &e);
-	if (!record && !whole) {
+	const char *known = record ? NULL : looks_like(text, n);
+	if (!record && !whole && !known) {
 		r->done = true;
 		return VERDICT_TORN;
 	}
-	if (!record)
+	if (known)
+		err_set(err, "%s:%lld: %s", r->path, (long long)r->line, known);
+	else if (!record)
 		err_set(err, "%s:%lld: not a line of JSON: %s at column %d", r->path, (long long)r->line, e.text,
 			e.column);
 	else if (!check_record(r, record, err)) {

@@ -90,7 +90,7 @@ class Cell:
         r["arms"] = [{"name": a, "role": "shipped" if a == "shipped" else "null" if a == "null" else "candidate", "unsupported": None,
                       "out_sha256": self.out.get(a), "form": None, "artifact": self.code.get(a), "summary": None,
                       "samples_ns": None if a in self.bare or self.bare and a == "null" else series[a]} for a in series]
-        if self.owner.processes > 1:
+        if self.owner.processes > 1 and not self.bare:
             r["repeats"] = [{"process": 100 + p, "arms": [{"name": a, "samples_ns": s} for a, s in self.samples(noise, 0).items()]}
                             for p in range(1, self.owner.processes)]
         return r

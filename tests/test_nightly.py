@@ -81,8 +81,12 @@ def main():
         (work / "scripts").mkdir()
         shutil.copy(ROOT / "scripts/nightly", work / "scripts")
         (work / "suites").mkdir()
-        suite, listed = work / "suites/night.yaml", work / "suites/nightly.txt"
-        listed.write_text("# one suite\nsuites/night.yaml\n")
+        suite, listed = work / "suites/night.yaml", work / "suites/nightly.yaml"
+
+        def night_of(item):
+            listed.write_text(f"assay: 1\nsuite: nightly\nsuites:\n  - {item}\n")
+
+        night_of("night.yaml")
         env = {**os.environ, "HOME": tmp, "XDG_CACHE_HOME": tmp + "/cache", "XDG_STATE_HOME": tmp + "/state", "GIT_CONFIG_GLOBAL": "/dev/null",
                "GIT_AUTHOR_NAME": "t", "GIT_AUTHOR_EMAIL": "t@t", "GIT_COMMITTER_NAME": "t", "GIT_COMMITTER_EMAIL": "t@t"}
 
@@ -141,14 +145,23 @@ def main():
         check("its file says so", "resume" in kinds and kinds.count("cell") == 2 and kinds[-1] == "footer", str(kinds))
         check("the first file is as it was", run == (device / "night.jsonl").read_text().splitlines(True))
 
-        listed.write_text("--resume suites/night.yaml\n")
-        check("a list that begins with an option is refused", night()[0] == 2)
-        listed.write_text("cuda: suites/none.yaml\n")
+        night_of("{suite: night.yaml, filter: case=same|bits, processes: 2}")
         code, out, both = night()
-        check("what is for another machine is said and no failure", code == 0 and "none is for cuda alone" in out, both)
-        listed.write_text("suites/none.yaml\n")
-        code, out, both = night()
-        check("a suite that is not there is exit 2", code == 2 and "could not be run" in out, both)
+        newest = max(device.glob("night*.jsonl"), key=lambda p: p.stat().st_mtime)
+        records = [json.loads(line) for line in newest.read_text().splitlines()]
+        check("a part of a suite, in two processes", code == 0 and sum(r["kind"] == "cell" for r in records) == 2 and records[0]["processes"] == 2, both)
+        (work / "suites/gpu.yaml").write_text(suite.read_text().replace("suite: night", "suite: gpu"))
+        night_of("{suite: gpu.yaml, backend: cuda}")
+        if subprocess.run([ASSAY, "list", "suites/gpu.yaml", "--count", "--backend", "cuda"], cwd=work, env=env, capture_output=True).returncode != 0:
+            code, out, both = night()
+            check("what is for another machine is said and no failure", code == 0 and "gpu is for cuda alone" in out, both)
+        for item, what in (("none.yaml", "a suite that is not there"), ("{suite: night.yaml, filtre: x}", "a wrong key"),
+                           ("{suite: night.yaml, backend: gpu}", "an unknown backend"),
+                           ("{suite: night.yaml, filter: 'kernel=('}", "a filter for no cell"), ("nightly.yaml", "a file that names itself")):
+            night_of(item)
+            check(f"{what} is exit 2", night()[0] == 2, both)
+        listed.write_text(suite.read_text())
+        check("a suite is no list of suites", night()[0] == 2)
     print(f"{passed} passed, {failed} failed")
     return 1 if failed else 0
 
