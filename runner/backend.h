@@ -104,6 +104,9 @@ struct backend_ops {
 	/* Bytes a second of the copy sentinel and flop/s of the arithmetic one, measured in this process; 0: not measured. */
 	double (*peak_bytes_per_s)(struct backend *b);
 	double (*peak_flop_per_s)(struct backend *b);
+	/* How often the fastest instruction of the device, in whatever format, can do what the arithmetic sentinel does: a kernel of narrower
+	 * numbers than the sentinel's may be so much faster. 0: unknown. NULL op: 1. */
+	double (*flop_reach)(struct backend *b);
 	/* After sync: waits for everything the process has on the device, whatever its queue, and tells how much longer that
 	 * took: work on a stream of its own escapes the marks. NULL op: the backend cannot tell. *lost as in sync. */
 	bool (*drain)(struct backend *b, int64_t *extra_ns, bool *lost, struct err *err);

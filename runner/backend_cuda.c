@@ -86,6 +86,7 @@ static const struct backend_ops cuda_ops = {
 	.sentinels = cuda_sentinels,
 	.peak_bytes_per_s = cuda_peak_bytes,
 	.peak_flop_per_s = cuda_peak_ops,
+	.flop_reach = cuda_flop_reach,
 	.drain = cuda_drain,
 	.stream = cuda_stream,
 	.probe_null = &cuda_probe_null,

@@ -172,7 +172,7 @@ static bool host_audit(struct backend *b, const void *src, const struct fill_job
 
 static int64_t scrub_auto_bytes(const struct host *h)
 {
-	return h->cpu.llc_bytes > 0 ? 2 * h->cpu.llc_bytes : SCRUB_UNKNOWN_BYTES;
+	return h->cpu.scrub_bytes > 0 ? h->cpu.scrub_bytes : SCRUB_UNKNOWN_BYTES;
 }
 
 /* Makes the area that scrubs and sentinels use at least so large, touched by the team so that every page exists. */
@@ -324,6 +324,12 @@ static double host_peak_flop(struct backend *b)
 	return h->sentinel_done ? h->sentinel.flop_per_s : 0;
 }
 
+static double host_flop_reach(struct backend *b)
+{
+	(void)b;
+	return host_sentinel_reach();
+}
+
 static json_t *host_sentinels(struct backend *b, struct err *err)
 {
 	struct host *h = host_of(b);
@@ -384,6 +390,7 @@ static const struct backend_ops host_ops = {
 	.sentinels = host_sentinels,
 	.peak_bytes_per_s = host_peak_bytes,
 	.peak_flop_per_s = host_peak_flop,
+	.flop_reach = host_flop_reach,
 };
 
 /* ---- open ----------------------------------------------------------------------------------------------------------- */

@@ -71,6 +71,7 @@ bool cuda_scrub_room(struct cuda *c, size_t bytes, struct err *err);
 json_t *cuda_sentinels(struct backend *b, struct err *err);
 double cuda_peak_bytes(struct backend *b);
 double cuda_peak_ops(struct backend *b);
+double cuda_flop_reach(struct backend *b);
 extern const struct assay_arm_ops cuda_probe_null, cuda_probe_read;
 
 #endif

@@ -11,6 +11,7 @@
 #include "exec_facts.h"
 #include "finding.h"
 #include "inputs.h"
+#include "judge.h"
 #include "rounds.h"
 #include "stage.h"
 #include "stats.h"
@@ -179,14 +180,16 @@ static bool state_read(struct run *r, struct device_state *s, struct err *err)
 	return !r->x->ops->state || r->x->ops->state(r->x->be, s, err);
 }
 
-/* Whether some arm was faster than the peaks of this process allow, as record_timing.c has it: its bytes cold, its operations anyhow. */
+/* Whether some arm was faster than the peaks of this process allow, without the slack that the judge gives them. */
 static bool beats_the_peak(const struct run *r, const struct facts_measure *m)
 {
-	const json_t *work = json_object_get(r->facts, "work");
-	const double least = json_number_value(json_object_get(work, "least_bytes")),
-		     flop = json_number_value(json_object_get(work, "flop")),
-		     bytes_peak = r->x->ops->peak_bytes_per_s ? r->x->ops->peak_bytes_per_s(r->x->be) : 0,
-		     flop_peak = r->x->ops->peak_flop_per_s ? r->x->ops->peak_flop_per_s(r->x->be) : 0;
+	const struct backend_ops *ops = r->x->ops;
+	const struct judge_work w = {
+		.cold_bytes = m->cold_bytes,
+		.bytes_per_s = ops->peak_bytes_per_s ? ops->peak_bytes_per_s(r->x->be) : 0,
+		.flop = json_number_value(json_object_get(json_object_get(r->facts, "work"), "flop")),
+		.flop_per_s = ops->peak_flop_per_s ? ops->peak_flop_per_s(r->x->be) * facts_flop_reach(r->st) : 0,
+	};
 
 	for (int s = 0; s < r->st->n_subjects; s++) {
 		double x[ROUNDS_MAX];
@@ -194,9 +197,7 @@ static bool beats_the_peak(const struct run *r, const struct facts_measure *m)
 		for (int i = 0; r->rounds.sample[s] && i < r->rounds.n && n < ROUNDS_MAX; i++)
 			if (r->rounds.sample[s][i] >= 0)
 				x[n++] = (double)r->rounds.sample[s][i] * 1e-9;
-		const double t = stats_median(x, n);
-		if ((m->scrub_bytes > 0 && bytes_peak > 0 && t < least / bytes_peak) ||
-		    (flop_peak > 0 && t < flop / flop_peak))
+		if (stats_median(x, n) < judge_least_seconds(&w))
 			return true;
 	}
 	return false;
@@ -231,6 +232,7 @@ static bool timing_run(struct run *r, struct err *err)
 	    !calibration_scrub(r->x->calibration, t, &m.proof, err))
 		return false;
 	m.scrub_bytes = calibration_scrub_bytes(r->x->calibration, t);
+	m.cold_bytes = facts_cold_bytes(r->st, r->facts, m.scrub_bytes);
 	size_t n_findings = json_array_size(r->st->findings);
 	for (;; retries++) {
 		m.order_seed = order_seed_of(r->c, r->x->attempt + 1000 * retries);

@@ -116,6 +116,28 @@ void facts_arms(struct stage *st, const struct facts_sha *sha, const struct roun
 	json_object_set_new(facts, "arms", arms);
 }
 
+double facts_cold_bytes(const struct stage *st, const json_t *facts, int64_t scrub_bytes)
+{
+	const double least = json_number_value(json_object_get(json_object_get(facts, "work"), "least_bytes"));
+	const int64_t llc = st->ops->info(st->be)->llc_bytes;
+	double written = 0;
+
+	/* Half of that leaves a third of a cache that replaces at random. */
+	if (scrub_bytes <= 0 || scrub_bytes < 2 * llc)
+		return 0;
+	for (int t = 0; t < st->cell->kernel->n_tensors; t++)
+		if (st->cell->kernel->tensors[t].role != ASSAY_IN && st->main.buf[t])
+			written += (double)st->main.buf[t]->bytes;
+	if (llc > 0 && written > (double)llc)
+		written = (double)llc;
+	return least > written ? least - written : 0;
+}
+
+double facts_flop_reach(const struct stage *st)
+{
+	return st->ops->flop_reach ? st->ops->flop_reach(st->be) : 1;
+}
+
 static void set_peak(json_t *o, const char *key, double v)
 {
 	json_object_set_new(o, key, v > 0 && isfinite(v) ? json_real(v) : json_null());
@@ -140,6 +162,8 @@ void facts_measure(struct stage *st, const struct facts_measure *m, const struct
 	json_object_set_new(o, "threads", json_integer(st->ops->info(st->be)->threads));
 	set_peak(o, "peak_bytes_per_s", st->ops->peak_bytes_per_s ? st->ops->peak_bytes_per_s(st->be) : 0);
 	set_peak(o, "peak_flop_per_s", st->ops->peak_flop_per_s ? st->ops->peak_flop_per_s(st->be) : 0);
+	json_object_set_new(o, "cold_bytes", json_real(m->cold_bytes));
+	json_object_set_new(o, "flop_reach", json_real(facts_flop_reach(st)));
 	/* A scrub that could not be tried is neither proven nor disproven. */
 	json_object_set_new(o, "scrub_proven", m->proof.measured ? json_boolean(m->proof.proven) : json_null());
 	json_object_set_new(o, "scrub_ratio", m->proof.measured ? json_real(m->proof.ratio) : json_null());

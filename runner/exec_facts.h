@@ -22,10 +22,16 @@ void facts_arms(struct stage *st, const struct facts_sha *sha, const struct roun
 struct facts_measure {
 	double tick_ns;
 	int64_t floor_ns, scrub_bytes;
+	double cold_bytes; /* of the least bytes, those that have to come from memory between start and stop; 0: none has to */
 	struct scrub_proof proof;
 	uint64_t order_seed;
 };
 void facts_measure(struct stage *st, const struct facts_measure *m, const struct rounds *rounds, json_t *facts);
+/* Of the cell's least bytes (facts_work comes first) those that a scrub of so many bytes has put out of the cache. What is written may stay
+ * in the cache, as far as it fits. */
+double facts_cold_bytes(const struct stage *st, const json_t *facts, int64_t scrub_bytes);
+/* How often the backend can do at most what its arithmetic sentinel does; 0: unknown, so that nothing follows from operations. */
+double facts_flop_reach(const struct stage *st);
 json_t *facts_state(const struct device_state *s);
 
 #endif

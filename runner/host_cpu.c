@@ -91,11 +91,11 @@ static void read_uuid(struct host_cpu *c)
 	snprintf(c->uuid, sizeof c->uuid, "CPU-%.32s", hex);
 }
 
-/* The largest unified or data cache of this CPU by sysfs; the C library's answer where sysfs is silent. (On AMD the latter
- * multiplies by threads, so it comes second.) */
-static int64_t read_llc(int cpu)
+/* The largest unified or data cache of this CPU by sysfs, and the first CPU that shares it; the C library's answer where sysfs is silent. (On
+ * AMD the latter multiplies by threads, so it comes second.) */
+static struct host_cache read_llc(int cpu)
 {
-	int64_t best = 0;
+	struct host_cache best = {0, -1};
 	for (int i = 0; i < 8; i++) {
 		char path[128], type[32], size[32];
 		snprintf(path, sizeof path, CPU_DIR "/cpu%d/cache/index%d/type", cpu, i);
@@ -110,16 +110,40 @@ static int64_t read_llc(int cpu)
 			n *= 1024;
 		else if (*unit == 'M')
 			n *= 1024 * 1024;
-		if (n > best)
-			best = n;
+		if (n <= best.bytes)
+			continue;
+		uint64_t first;
+		snprintf(path, sizeof path, CPU_DIR "/cpu%d/cache/index%d/shared_cpu_list", cpu, i);
+		best = (struct host_cache){n, read_number(path, &first) ? (int)first : -1};
 	}
 #ifdef _SC_LEVEL3_CACHE_SIZE
-	if (!best)
-		best = sysconf(_SC_LEVEL3_CACHE_SIZE);
-	if (best <= 0)
-		best = sysconf(_SC_LEVEL2_CACHE_SIZE);
+	if (!best.bytes)
+		best.bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
+	if (best.bytes <= 0)
+		best.bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
 #endif
-	return best > 0 ? best : 0;
+	return best.bytes > 0 ? best : (struct host_cache){0, -1};
+}
+
+void host_cpu_caches(const struct host_cache *of, int threads, int64_t *llc_bytes, int64_t *scrub_bytes)
+{
+	int64_t most = 0;
+	*llc_bytes = 0;
+	for (int i = 0; i < threads; i++) {
+		int sharing = 0;
+		bool seen = false;
+		for (int k = 0; k < threads; k++) {
+			const bool same = of[k].first_cpu == of[i].first_cpu;
+			sharing += same;
+			seen |= same && k < i;
+		}
+		if (!seen)
+			*llc_bytes += of[i].bytes;
+		/* Each thread reads an equal part: those of one cache are to read twice its size between them. */
+		const int64_t part = (2 * of[i].bytes + sharing - 1) / sharing;
+		most = part > most ? part : most;
+	}
+	*scrub_bytes = most * threads;
 }
 
 /* CPUs' worth of time that the control group may use: 0 where there is no limit. */
@@ -231,7 +255,10 @@ bool host_cpu_read(struct host_cpu *c, int threads, struct err *err)
 	int skip = c->threads < c->n_cores ? 1 : 0;
 	for (int i = n_places; i < c->threads; i++)
 		c->team[i] = order[by_places ? i : i + skip];
-	c->llc_bytes = read_llc(c->team[0]);
+	struct host_cache cache[HOST_MAX_CPUS];
+	for (int i = 0; i < c->threads; i++)
+		cache[i] = read_llc(c->team[i]);
+	host_cpu_caches(cache, c->threads, &c->llc_bytes, &c->scrub_bytes);
 	long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
 	c->memory_bytes = pages > 0 && page > 0 ? (int64_t)pages * page : 0;
 	return true;

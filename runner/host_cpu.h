@@ -21,8 +21,18 @@ struct host_cpu {
 	double quota_cpus; /* CPU time limit of the control group in CPUs; 0: none */
 	int threads; /* of the team */
 	int team[HOST_MAX_CPUS]; /* CPU number of each thread of the team */
-	int64_t llc_bytes, memory_bytes; /* 0: unknown */
+	int64_t llc_bytes; /* all last-level caches that the team sits on; 0: unknown */
+	int64_t scrub_bytes; /* what the team has to read, in equal parts, to put twice the size through each of them; 0: unknown */
+	int64_t memory_bytes; /* 0: unknown */
 };
+
+/* The last-level cache that a CPU has, told apart by the first CPU that shares it. */
+struct host_cache {
+	int64_t bytes;
+	int first_cpu; /* -1: unknown, taken for one and the same */
+};
+/* Of the caches of a team's threads, llc_bytes and scrub_bytes as above. */
+void host_cpu_caches(const struct host_cache *of, int threads, int64_t *llc_bytes, int64_t *scrub_bytes);
 
 /* threads 0: cores - 1, at least 1 (the core that is left is for the supervisor and the system). One CPU a core is used first,
  * hyper-threads after them. Where the OpenMP runtime places the threads, its places count, and OMP_NUM_THREADS for 0. False with *err: more threads than CPUs allowed. */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #if defined(__x86_64__)
+#include <cpuid.h>
 #include <immintrin.h>
 #endif
 
@@ -112,6 +113,28 @@ static struct arithmetic pick_arithmetic(void)
 		return (struct arithmetic){"avx2+fma", flops_avx2, 8 * 8 * 2};
 #endif
 	return (struct arithmetic){"scalar", flops_plain, 64 * 2};
+}
+
+/* Operations a cycle against 64 of two 512-bit multiply-adds: 2048 of a tile of int8, 256 of two dot products of int8, 128 of what
+ * every CPU has for bytes. */
+double host_sentinel_reach(void)
+{
+	if (pick_arithmetic().run == flops_plain)
+		return 0; /* whatever the compiler made of it */
+#if defined(__x86_64__)
+	enum { VNNI_512 = 1 << 11, TILE_BF16 = 1 << 22, TILE_INT8 = 1 << 25, VNNI_256 = 1 << 4, VNNI_INT8 = 1 << 4 };
+	unsigned a = 0, b = 0, c = 0, d = 0, most = 0;
+	if (!__get_cpuid_count(7, 0, &most, &b, &c, &d))
+		return 2;
+	if (d & (TILE_BF16 | TILE_INT8))
+		return 32;
+	const bool vnni_512 = c & VNNI_512;
+	if (most >= 1 && __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a & VNNI_256 || d & VNNI_INT8))
+		return 4;
+	return vnni_512 ? 4 : 2;
+#else
+	return 0;
+#endif
 }
 
 /* ---- latency -------------------------------------------------------------------------------------------------------- */

@@ -24,6 +24,9 @@ struct sentinel_result {
 /* area: memory that may be overwritten, at least twice the last-level cache; now() in ns. False: out of memory. */
 bool host_sentinel_run(unsigned char *area, size_t bytes, int threads, int64_t (*now)(void),
 		       struct sentinel_result *out, struct err *err);
+/* How often this CPU's fastest instruction on narrow numbers (int8 and bfloat16 dot products, matrix tiles) does what its float multiply-add does;
+ * 0: unknown. */
+double host_sentinel_reach(void);
 /* {"copy": […], "read": […], "arithmetic": […], "latency": […]}. New reference or NULL. */
 json_t *host_sentinel_json(const struct sentinel_result *r);
 

@@ -254,3 +254,10 @@ int judge_batch(double tick_ns, double t_ns, double ln_margin)
 		return INT_MAX;
 	return b < 1 ? 1 : (int)b;
 }
+
+double judge_least_seconds(const struct judge_work *w)
+{
+	const double by_bytes = w->bytes_per_s > 0 ? w->cold_bytes / w->bytes_per_s : 0;
+	const double by_flop = w->flop_per_s > 0 ? w->flop / w->flop_per_s : 0;
+	return fmax(fmax(by_bytes, by_flop), 0); /* fmax ignores a NAN */
+}

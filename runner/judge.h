@@ -102,6 +102,13 @@ void judge_tail(const struct judge_pair *p, struct judge_tail *out);
 /* Launches a sample: ceil(4 q / (t ln m)); > 32: inconclusive(resolution). */
 int judge_batch(double tick_ns, double t_ns, double ln_margin);
 
+/* What a launch has to do, and the highest rates of this process: nothing is done in less time. Unknown or irrelevant: 0 or NAN. */
+struct judge_work {
+	double cold_bytes, bytes_per_s; /* what has to come from memory between start and stop */
+	double flop, flop_per_s;
+};
+double judge_least_seconds(const struct judge_work *w); /* 0: nothing is known */
+
 /* Confirmation of suspects over a run. */
 int judge_confirm_rounds(int n_screen); /* clamp(2 n, 32, 64) */
 struct judge_suspect {

@@ -77,18 +77,22 @@ static bool census_differs(const json_t *cell)
 	return false;
 }
 
-/* Faster than the least bytes allow at the measured peak with its slack, or more operations than that. Bytes bound only what the
- * scrub has put out of the cache. */
+/* Faster than the device can be, with the slack of its peaks. A record without cold_bytes is of a version that took the least bytes of any
+ * scrubbed cell for it. */
 static bool implausible(const struct cell_view *v, const struct arm_view *a)
 {
 	const json_t *work = json_object_get(v->cell, "work"), *measure = json_object_get(v->cell, "measure");
-	double t = median_of(v, a) * 1e-9;
-	double least = record_number(work, "least_bytes", 0), flop = record_number(work, "flop", 0);
-	double bytes_peak = record_number(measure, "peak_bytes_per_s", 0);
-	double flop_peak = record_number(measure, "peak_flop_per_s", 0);
-	bool cold = record_number(measure, "scrub_bytes", 0) > 0;
-	return (cold && bytes_peak > 0 && t < least / (PEAK_SLACK * bytes_peak)) ||
-	       (flop_peak > 0 && t < flop / (PEAK_SLACK * flop_peak));
+	const bool scrubbed = record_number(measure, "scrub_bytes", 0) > 0;
+	const struct judge_work w = {
+		.cold_bytes = record_number(measure, "cold_bytes",
+					    json_object_get(measure, "cold_bytes") || !scrubbed
+						    ? 0
+						    : record_number(work, "least_bytes", 0)),
+		.bytes_per_s = record_number(measure, "peak_bytes_per_s", 0),
+		.flop = record_number(work, "flop", 0),
+		.flop_per_s = record_number(measure, "peak_flop_per_s", 0) * record_number(measure, "flop_reach", 1),
+	};
+	return median_of(v, a) * 1e-9 < judge_least_seconds(&w) / PEAK_SLACK;
 }
 
 static enum timing_reason worthless(const struct cell_view *v, const struct arm_view *a, const struct arm_view *b)

@@ -372,6 +372,12 @@ static double fake_peak_flop(struct backend *b)
 	return fake_of(b)->s.peak_flop_per_s;
 }
 
+static double fake_flop_reach(struct backend *b)
+{
+	const double reach = fake_of(b)->s.flop_reach;
+	return reach < 0 ? 0 : reach > 0 ? reach : 1;
+}
+
 static const struct backend_ops fake_ops = {
 	.name = "fake",
 	.kind = ASSAY_HOST,
@@ -397,6 +403,7 @@ static const struct backend_ops fake_ops = {
 	.sentinels = fake_sentinels,
 	.peak_bytes_per_s = fake_peak_bytes,
 	.peak_flop_per_s = fake_peak_flop,
+	.flop_reach = fake_flop_reach,
 };
 
 struct backend *fake_create(const struct fake_script *s)

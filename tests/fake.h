@@ -73,6 +73,7 @@ struct fake_script {
 	double peak_bytes_per_s, peak_flop_per_s; /* 0: not measured */
 	int64_t quiet_sentinels; /* from this run of the sentinels on the peak of bytes is quiet_bytes_per_s: a neighbour has gone */
 	double quiet_bytes_per_s;
+	double flop_reach; /* 0: 1; below 0: unknown */
 	bool sentinels_fail;
 
 	bool graphs; /* graphs can be captured; at creation only */

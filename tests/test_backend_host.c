@@ -47,6 +47,35 @@ START_TEST(unknown_backends_and_devices)
 }
 END_TEST
 
+/* A team on several last-level caches has to read twice the size through each of them. */
+START_TEST(caches_of_a_team)
+{
+	const int64_t mib = 1 << 20;
+	const struct host_cache one[3] = {{32 * mib, 0}, {32 * mib, 0}, {32 * mib, 0}},
+				two[4] = {{32 * mib, 0}, {32 * mib, 0}, {32 * mib, 0}, {32 * mib, 8}},
+				unlike[2] = {{96 * mib, 0}, {32 * mib, 8}},
+				unknown[2] = {{16 * mib, -1}, {16 * mib, -1}}, none[2] = {{0, -1}, {0, -1}};
+	int64_t llc, scrub;
+	host_cpu_caches(one, 1, &llc, &scrub);
+	ck_assert(llc == 32 * mib && scrub == 64 * mib);
+	host_cpu_caches(one, 3, &llc, &scrub);
+	ck_assert(llc == 32 * mib && scrub >= 64 * mib && scrub < 64 * mib + 3);
+	host_cpu_caches(two, 4, &llc,
+			&scrub); /* the one that is alone on its cache reads 64 MiB, so that all four do */
+	ck_assert(llc == 64 * mib && scrub == 256 * mib);
+	host_cpu_caches(unlike, 2, &llc, &scrub);
+	ck_assert(llc == 128 * mib && scrub == 384 * mib);
+	host_cpu_caches(unknown, 2, &llc, &scrub);
+	ck_assert(llc == 16 * mib && scrub == 32 * mib);
+	host_cpu_caches(none, 2, &llc, &scrub);
+	ck_assert(llc == 0 && scrub == 0);
+	struct host_cpu c;
+	struct err e;
+	ck_assert(host_cpu_read(&c, 0, &e));
+	ck_assert(c.scrub_bytes >= 2 * c.llc_bytes && (c.llc_bytes > 0) == (c.scrub_bytes > 0));
+}
+END_TEST
+
 START_TEST(threads_are_pinned_and_given_back)
 {
 	cpu_set_t before, now;
@@ -293,6 +322,7 @@ int main(void)
 	Suite *s = suite_create("backend_host");
 	TCase *c = tcase_create("backend_host");
 	tcase_set_timeout(c, 60);
+	tcase_add_test(c, caches_of_a_team);
 	tcase_add_test(c, unknown_backends_and_devices);
 	tcase_add_test(c, threads_are_pinned_and_given_back);
 	tcase_add_test(c, default_leaves_a_core);

@@ -205,6 +205,9 @@ START_TEST(worthless_windows)
 		/* 33.5 MB at 1e12 bytes/s are 33.5 us; it took 20. Within a quarter of the peak it may be the peak that is off. */
 		{"null", "{\"peak_bytes_per_s\": 1e12}", 33.5e6, "implausible"},
 		{"null", "{\"peak_flop_per_s\": 1e11}", 0, "implausible"},
+		/* 10 Mflop at 3.9e11 flop/s are 25.6 us; and the bytes that had to come from memory, whatever the least bytes are. */
+		{"null", "{\"peak_flop_per_s\": 1e11, \"flop_reach\": 3.9}", 0, "implausible"},
+		{"null", "{\"peak_bytes_per_s\": 1e12, \"cold_bytes\": 26e6}", 33.5e6, "implausible"},
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
 		json_t *cell = record_of("split=4", 64, 1, 1.0);
@@ -219,8 +222,11 @@ START_TEST(worthless_windows)
 		json_object_set_new(cell, "device_state", json_null());
 		json_t *measure = json_object_get(cell, "measure");
 		json_object_del(measure, "scrub_proven");
-		if (cases[i].work > 0)
+		if (cases[i].work > 0) {
 			json_object_set_new(measure, "scrub_bytes", json_integer(0));
+			if (json_object_get(measure, "cold_bytes"))
+				json_object_set_new(measure, "cold_bytes", json_real(0));
+		}
 		json_object_del(measure, "peak_flop_per_s");
 		expect(cell, &plain, ST_PASS, "pass", "");
 		json_decref(cell);
@@ -231,6 +237,27 @@ START_TEST(worthless_windows)
 				      "after", "throttle", "", "other_processes", 0, "retries", 0));
 	expect(cell, &plain, ST_PASS, "pass", ""); /* unknown is not shared */
 	json_decref(cell);
+}
+END_TEST
+
+/* What an honest cell may do: keep its output in the cache, compute in narrower numbers than the sentinel, come within the slack. */
+START_TEST(plausible)
+{
+	static const char *const measures[] = {
+		"{\"peak_bytes_per_s\": 1e12, \"cold_bytes\": 0}",
+		"{\"peak_bytes_per_s\": 1e12, \"cold_bytes\": 24.9e6}",
+		"{\"peak_bytes_per_s\": 1e12, \"cold_bytes\": null}",
+		"{\"peak_flop_per_s\": 1e11, \"flop_reach\": 4.1}",
+		"{\"peak_flop_per_s\": 1e11, \"flop_reach\": 0}",
+	};
+	for (size_t i = 0; i < sizeof measures / sizeof *measures; i++) {
+		json_t *cell = record_of("split=4", 64, 1, 1.0), *m = json_loads(measures[i], 0, NULL);
+		json_object_update(json_object_get(cell, "measure"), m);
+		json_object_set_new(json_object_get(cell, "work"), "flop", json_real(1e7));
+		json_decref(m);
+		expect(cell, &plain, ST_PASS, "pass", "");
+		json_decref(cell);
+	}
 }
 END_TEST
 
@@ -358,6 +385,7 @@ int main(void)
 	tcase_add_test(t, served_but_not_there);
 	tcase_add_test(t, the_shipped_arm_is_itself);
 	tcase_add_test(t, worthless_windows);
+	tcase_add_test(t, plausible);
 	tcase_add_test(t, what_cannot_be_judged);
 	tcase_add_test(t, dropped_rounds_and_order_of_arms);
 	tcase_add_test(t, near_the_floor);

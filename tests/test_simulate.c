@@ -26,13 +26,13 @@ static double normal(void)
 
 /* ---- kinds of noise: one launch's ln time at place `slot` (0, 1, …) of a round ---------------------------------------- */
 
-enum kind { IID, HICCUPS, CAUCHY, AR3, AR5, RAMP, BIMODAL, POSITION, N_KINDS };
-static const char *const kind_names[N_KINDS] = {"normal 1.4 %", "hiccups",   "Cauchy",         "AR(1) 0.3",
-						"AR(1) 0.5",    "ramp 20 %", "two clocks 9 %", "first +3 %"};
+enum kind { IID, HICCUPS, CAUCHY, AR, RAMP, BIMODAL, POSITION, N_KINDS };
+static const char *const kind_names[N_KINDS] = {"normal 1.4 %", "hiccups",        "Cauchy",    "AR(1)",
+						"ramp 20 %",    "two clocks 9 %", "first +3 %"};
 
 struct device {
 	enum kind kind;
-	double carry; /* AR(1) of the difference between arms */
+	double rho, carry; /* AR(1) of the difference between arms */
 	bool slow; /* which clock */
 };
 
@@ -45,11 +45,10 @@ static double launch(struct device *d, int round, int slot, bool is_arm)
 			x += 0.6 * uniform();
 		break;
 	case CAUCHY: return 0.006 * tan(3.141592653589793 * (uniform() - 0.5));
-	case AR3:
-	case AR5:
+	case AR:
 		if (!is_arm)
 			return 0;
-		d->carry = (d->kind == AR3 ? 0.3 : 0.5) * d->carry + 0.017 * normal();
+		d->carry = d->rho * d->carry + 0.017 * normal();
 		return d->carry;
 	case RAMP: /* clocks fall by 20 % over 24 rounds, also within a round */
 		x += log(1 + 0.2 * fmin(1, (2 * round + slot) / 48.0));
@@ -70,15 +69,23 @@ struct tally {
 	double rounds;
 };
 
+/* The noise of a process that has run for a while. */
+static struct device begin(enum kind kind, double rho)
+{
+	struct device d = {.kind = kind, .rho = rho, .slow = uniform() < 0.5};
+	for (int w = 0; w < 40 && kind == AR; w++)
+		(void)launch(&d, 0, 0, true);
+	return d;
+}
+
 /* order: 'r' random in each round, 'f' the arm always first. */
-static struct tally simulate(enum kind kind, int cells, double effect, const struct judge_rule *rule, char order)
+static struct tally simulate(enum kind kind, double rho, int cells, double effect, const struct judge_rule *rule,
+			     char order)
 {
 	struct tally t = {.cells = cells};
 	for (int c = 0; c < cells; c++) {
 		double arm[64], ship[64];
-		struct device d = {.kind = kind, .slow = uniform() < 0.5};
-		for (int w = 0; w < 20 && (kind == AR3 || kind == AR5); w++)
-			(void)launch(&d, 0, 0, true);
+		struct device d = begin(kind, rho);
 		for (int r = 0; r < 64; r++) {
 			bool first = order == 'f' || uniform() < 0.5;
 			double a = 0, s = 0;
@@ -134,7 +141,7 @@ START_TEST(at_the_margin)
 	static const enum kind exact[] = {IID, HICCUPS, CAUCHY, RAMP, BIMODAL, POSITION};
 	for (size_t k = 0; k < sizeof exact / sizeof exact[0]; k++) {
 		state = 1000 + k;
-		struct tally t = simulate(exact[k], k < 2 ? 10000 : 2000, 0.02, &two_percent, 'r');
+		struct tally t = simulate(exact[k], 0, k < 2 ? 10000 : 2000, 0.02, &two_percent, 'r');
 		show("at margin 2 %", exact[k], &t);
 		at_most(t.suspect, t.cells, 0.025, kind_names[exact[k]]);
 		at_most(t.pass, t.cells, 0.025, kind_names[exact[k]]);
@@ -144,25 +151,64 @@ START_TEST(at_the_margin)
 			at_least(t.pass, t.cells, 0.015, "passes at the margin");
 		}
 	}
-	/* Correlated rounds: the widening is estimated from few rounds, and too small at the first looks. It holds the errors within some
-	 * times their promise, not within it; on an H200 the correlation is within 0.09. */
+}
+END_TEST
+
+/* Correlated rounds at the margin: the widening is estimated from few rounds, and too small at the first looks, so that a cell which is exactly at
+ * its margin is passed, or suspected, more often than promised. What a gate fails is another matter: a second process has to agree. The pass is the
+ * error that is left, and min_rounds makes it smaller. On an H200 and on the host the correlation is 0 within 0.04 (tools/round-correlation). */
+START_TEST(correlated)
+{
 	static const struct {
-		enum kind kind;
-		double rate;
-	} correlated[] = {{AR3, 0.06}, {AR5, 0.10}};
-	for (size_t k = 0; k < 2; k++) {
+		double rho;
+		int from; /* min_rounds */
+		double one_sided; /* passes, and suspects, at most */
+	} cases[] = {{0.1, 8, 0.040},  {0.2, 8, 0.050},  {0.3, 8, 0.065},  {0.5, 8, 0.100},
+		     {0.7, 8, 0.150},  {0.9, 8, 0.300},  {0.3, 16, 0.05},  {0.5, 16, 0.06},
+		     {0.3, 24, 0.045}, {0.5, 24, 0.045}, {0.3, 48, 0.035}, {0.5, 48, 0.040}};
+	enum { CELLS = 4000 };
+	for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+		struct judge_rule rule = two_percent;
+		int pass = 0, suspect = 0, failed = 0, failed_without_guard = 0;
+		rule.min_rounds = cases[k].from;
 		state = 77 + k;
-		struct tally t = simulate(correlated[k].kind, 2000, 0.02, &two_percent, 'r');
-		show("at margin 2 %", correlated[k].kind, &t);
-		at_most(t.suspect, t.cells, correlated[k].rate, kind_names[correlated[k].kind]);
-		at_most(t.pass, t.cells, correlated[k].rate, kind_names[correlated[k].kind]);
-		struct judge_rule late = two_percent; /* the first looks are where the estimate is worst */
-		late.min_rounds = 24;
-		state = 77 + k;
-		t = simulate(correlated[k].kind, 2000, 0.02, &late, 'r');
-		show("at margin, looks from 24", correlated[k].kind, &t);
-		at_most(t.suspect, t.cells, 0.045, kind_names[correlated[k].kind]);
-		at_most(t.pass, t.cells, 0.045, kind_names[correlated[k].kind]);
+		for (int c = 0; c < CELLS; c++) {
+			double arm[64], ship[64], d[64];
+			struct device device = begin(AR, cases[k].rho);
+			for (int r = 0; r < 64; r++) {
+				ship[r] = 13000;
+				arm[r] = 13000 * 1.02 * exp(launch(&device, r, 0, true));
+			}
+			struct judge_result out;
+			judge_paired(&(struct judge_pair){arm, ship, 64}, &rule, &out, NULL);
+			pass += out.verdict == TV_PASS;
+			suspect += out.verdict == TV_SUSPECT;
+			if (out.verdict != TV_SUSPECT)
+				continue;
+			struct judge_suspect s = {.d = d,
+						  .n = judge_confirm_rounds(out.iv.n),
+						  .ln_margin = out.ln_margin,
+						  .tau = 0.0025};
+			device = begin(AR, cases[k].rho);
+			for (int r = 0; r < s.n; r++)
+				d[r] = launch(&device, r, 0, true) + log(1.02);
+			judge_confirm(&s, 1);
+			failed += s.confirmed;
+			s.tau = 0;
+			judge_confirm(&s, 1);
+			failed_without_guard += s.confirmed;
+		}
+		char what[64];
+		snprintf(what, sizeof what, "AR(1) %.1f, looks from %d", cases[k].rho, cases[k].from);
+		printf("%-28s at margin 2 %%  %6.2f %% pass  %6.2f %% suspect  failed %.2f %% (tau 0: %.2f %%)\n", what,
+		       100.0 * pass / CELLS, 100.0 * suspect / CELLS, 100.0 * failed / CELLS,
+		       100.0 * failed_without_guard / CELLS);
+		at_most(pass, CELLS, cases[k].one_sided, what);
+		at_most(suspect, CELLS, cases[k].one_sided, what);
+		if (cases[k].rho < 0.6) {
+			at_most(failed, CELLS, 0.01, what);
+			at_most(failed_without_guard, CELLS, 0.025, what);
+		}
 	}
 }
 END_TEST
@@ -174,7 +220,7 @@ START_TEST(other_alphas)
 		struct judge_rule rule = two_percent;
 		rule.alpha = alphas[k];
 		state = 50 + k;
-		struct tally t = simulate(IID, 3000, 0.02, &rule, 'r');
+		struct tally t = simulate(IID, 0, 3000, 0.02, &rule, 'r');
 		char what[32];
 		snprintf(what, sizeof what, "at margin, alpha %g", alphas[k]);
 		show(what, IID, &t);
@@ -186,7 +232,7 @@ START_TEST(other_alphas)
 	rule.min_rounds = 20;
 	rule.max_rounds = 40;
 	state = 60;
-	struct tally t = simulate(IID, 3000, 0.02, &rule, 'r');
+	struct tally t = simulate(IID, 0, 3000, 0.02, &rule, 'r');
 	show("at margin, looks 20..40", IID, &t);
 	at_most(t.suspect, t.cells, 0.025, "looks 20..40");
 	at_most(t.pass, t.cells, 0.025, "looks 20..40");
@@ -194,7 +240,7 @@ START_TEST(other_alphas)
 	rule = two_percent;
 	rule.rounds = 24;
 	state = 61;
-	t = simulate(IID, 3000, 0.02, &rule, 'r');
+	t = simulate(IID, 0, 3000, 0.02, &rule, 'r');
 	show("at margin, rounds: 24", IID, &t);
 	at_most(t.suspect, t.cells, 0.025, "rounds: 24");
 	at_least(t.suspect, t.cells, 0.018, "rounds: 24");
@@ -204,10 +250,10 @@ END_TEST
 /* A kernel against itself: never a suspect, nearly always decided. */
 START_TEST(itself)
 {
-	static const enum kind kinds[] = {IID, HICCUPS, RAMP, BIMODAL, POSITION, AR3, AR5};
+	static const enum kind kinds[] = {IID, HICCUPS, RAMP, BIMODAL, POSITION, AR};
 	for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
 		state = 2000 + k;
-		struct tally t = simulate(kinds[k], 1000, 0, &two_percent, 'r');
+		struct tally t = simulate(kinds[k], 0.5, 1000, 0, &two_percent, 'r');
 		show("A/A, margin 2 %", kinds[k], &t);
 		at_most(t.suspect, t.cells, 0.001, kind_names[kinds[k]]);
 		if (kinds[k] == IID)
@@ -215,7 +261,7 @@ START_TEST(itself)
 		struct judge_rule five = two_percent;
 		five.fail = 0.05;
 		state = 2100 + k;
-		t = simulate(kinds[k], 1000, 0, &five, 'r');
+		t = simulate(kinds[k], 0.5, 1000, 0, &five, 'r');
 		show("A/A, margin 5 %", kinds[k], &t);
 		at_most(t.suspect, t.cells, 0.0002, kind_names[kinds[k]]);
 		at_least(t.pass, t.cells, 0.95, kind_names[kinds[k]]);
@@ -231,10 +277,10 @@ START_TEST(planted)
 		double effect, found;
 	} cases[] = {{IID, 0.03, 0.5},       {IID, 0.04, 0.99},     {IID, 0.05, 0.995}, {IID, 0.10, 0.999},
 		     {HICCUPS, 0.05, 0.95},  {BIMODAL, 0.05, 0.95}, {RAMP, 0.05, 0.99}, {POSITION, 0.04, 0.9},
-		     {POSITION, 0.05, 0.99}, {AR5, 0.05, 0.9}};
+		     {POSITION, 0.05, 0.99}, {AR, 0.05, 0.9}};
 	for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
 		state = 3000 + k;
-		struct tally t = simulate(cases[k].kind, 1000, cases[k].effect, &two_percent, 'r');
+		struct tally t = simulate(cases[k].kind, 0.5, 1000, cases[k].effect, &two_percent, 'r');
 		char what[32];
 		snprintf(what, sizeof what, "+%.0f %%, margin 2 %%", 100 * cases[k].effect);
 		show(what, cases[k].kind, &t);
@@ -249,7 +295,7 @@ START_TEST(a_fixed_order_lies)
 {
 	struct judge_rule rule = two_percent;
 	state = 9;
-	struct tally t = simulate(POSITION, 1000, 0.0, &rule, 'f');
+	struct tally t = simulate(POSITION, 0, 1000, 0.0, &rule, 'f');
 	show("A/A, fixed order", POSITION, &t);
 	ck_assert_msg(t.suspect > 200, "an arm that is always first is 3 %% slower, and only %d of 1000 were suspects",
 		      t.suspect);
@@ -328,6 +374,7 @@ int main(void)
 	TCase *t = tcase_create("simulate");
 	tcase_set_timeout(t, 100);
 	tcase_add_test(t, at_the_margin);
+	tcase_add_test(t, correlated);
 	tcase_add_test(t, other_alphas);
 	tcase_add_test(t, itself);
 	tcase_add_test(t, planted);

@@ -54,7 +54,7 @@ static void work_cell(struct cell *c, const struct registry *r, const char *id)
 	c->timing.confirm = CONFIRM_NONE; /* a suspect is told at once */
 	c->timing.retries = 2;
 	c->timing.scrub = SCRUB_BYTES;
-	c->timing.scrub_bytes = 1 << 20;
+	c->timing.scrub_bytes = 2 << 20; /* twice the cache of the scripted device */
 }
 
 /* The script in which the served arm is slower by `effect`. */
@@ -252,7 +252,7 @@ static json_t *ratio_cell(double launch_ns, const char *id)
 	struct cell c;
 	s.launch_ns = launch_ns / 10;
 	s.arm[0].ns = 1.1 * launch_ns / 10;
-	s.peak_bytes_per_s = 128 / 100e-9; /* the 128 bytes of this kernel in 100 ns */
+	s.peak_bytes_per_s = 64 / 100e-9; /* the 64 bytes that this kernel reads in 100 ns */
 	bed_open(&b, &s);
 	work_cell(&c, b.registry, id);
 	c.checks.on = 1u << CHECK_RATIO;
@@ -264,22 +264,46 @@ static json_t *ratio_cell(double launch_ns, const char *id)
 	return record;
 }
 
-/* Less time than the least bytes take: invalid, and in no aggregate. */
+static void half_scrub(struct cell *c)
+{
+	c->timing.scrub_bytes = 1 << 20;
+}
+
+/* Less time than the least bytes take: invalid, and in no aggregate. probe.work reads 64 bytes and writes 64. */
 START_TEST(implausible)
 {
 	struct fake_script s = script_of(0);
-	s.launch_ns = s.arm[0].ns = 5;
-	s.peak_bytes_per_s = 128 / 100e-9;
+	s.launch_ns = s.arm[0].ns = 5; /* 50 ns, cold */
+	s.peak_bytes_per_s = 64 / 100e-9;
 	expect(alone(&s, NULL), "invalid", "invalid", "implausible");
-	s.peak_bytes_per_s = 128 / 40e-9;
+	/* A scrub that leaves part of the cache as it was says nothing of where the bytes come from. */
+	expect(alone(&s, half_scrub), "pass", "pass", "");
+	/* Within a quarter of the peak it may be the peak that is off. */
+	s.peak_bytes_per_s = 64 / 62e-9;
+	expect(alone(&s, NULL), "pass", "pass", "");
+	s.peak_bytes_per_s = 64 / 63e-9;
+	expect(alone(&s, NULL), "invalid", "invalid", "implausible");
+	/* What is written may stay in the cache: 128 bytes take 100 ns at this rate, the 64 that are read take 50. */
+	s.peak_bytes_per_s = 128 / 100e-9;
 	expect(alone(&s, NULL), "pass", "pass", "");
 	/* A peak that was taken under a neighbour's load is taken again before anything is called implausible; thrice, and no more. */
-	s.peak_bytes_per_s = 128 / 1e-6;
+	s.peak_bytes_per_s = 64 / 1e-6;
 	s.quiet_sentinels = 3;
-	s.quiet_bytes_per_s = 128 / 40e-9;
+	s.quiet_bytes_per_s = 64 / 40e-9;
 	expect(alone(&s, NULL), "pass", "pass", "");
 	s.quiet_sentinels = 4;
 	expect(alone(&s, NULL), "invalid", "invalid", "implausible");
+	/* 48 operations in 50 ns, more than the sentinel's rate; but the sentinel computes in wider numbers than the device's fastest instruction. */
+	s = script_of(0);
+	s.launch_ns = s.arm[0].ns = 5;
+	s.peak_flop_per_s = 48 / 100e-9;
+	expect(alone(&s, NULL), "invalid", "invalid", "implausible");
+	s.flop_reach = 1.5;
+	expect(alone(&s, NULL), "invalid", "invalid", "implausible");
+	s.flop_reach = 1.7;
+	expect(alone(&s, NULL), "pass", "pass", "");
+	s.flop_reach = -1; /* unknown */
+	expect(alone(&s, NULL), "pass", "pass", "");
 	json_t *cells[] = {ratio_cell(20000, "s/c/k/g/d/m=1"), ratio_cell(50, "s/c/k/g/d/m=2"),
 			   ratio_cell(20000, "s/c/k/g/d/m=3")};
 	ck_assert_str_eq(text(json_object_get(cells[1], "timing"), "reason"), "implausible");
