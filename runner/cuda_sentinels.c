@@ -96,6 +96,15 @@ double cuda_peak_ops(struct backend *b)
 	return cuda_of(b)->ops_per_s;
 }
 
+/* The matrix sentinel is the warp's mma.sync in bf16 and int8, which runs wherever this tool does. What a device has beyond: the
+ * warpgroup's form, in which int8 issues 1.54 times as often (9.0); fp8 and fp4 of tcgen05 against a warp's form of generations before
+ * (10.x, 11.x); block-scaled fp4 (12.x) and int4 (8.x); each of them twice with sparse operands. */
+double cuda_flop_reach(struct backend *b)
+{
+	const int cc = cuda_of(b)->device.cc;
+	return cc < 80 ? 2 : cc < 90 ? 4 : cc == 90 ? 3.1 : cc / 10 == 12 ? 8 : 16;
+}
+
 /* ---- probes of the harness ------------------------------------------------------------------------------------------ */
 
 static int probe(const struct assay_call *call, int e)
@@ -133,12 +142,3 @@ static int read_run(const struct assay_call *call, void *state)
 }
 
 const struct assay_arm_ops cuda_probe_null = {.run = null_run}, cuda_probe_read = {.plan = read_plan, .run = read_run};
-
-/* The matrix sentinel is the warp's mma.sync in bf16 and int8, which runs wherever this tool does. What a device has beyond: the
- * warpgroup's form, in which int8 issues 1.54 times as often (9.0); fp8 and fp4 of tcgen05 against a warp's form of generations before
- * (10.x, 11.x); block-scaled fp4 (12.x) and int4 (8.x); each of them twice with sparse operands. */
-double cuda_flop_reach(struct backend *b)
-{
-	const int cc = cuda_of(b)->device.cc;
-	return cc < 80 ? 2 : cc < 90 ? 4 : cc == 90 ? 3.1 : cc / 10 == 12 ? 8 : 16;
-}
