@@ -59,7 +59,8 @@ static void changed_finding(struct stage *st, const struct subject *s, int t, co
 
 	changed_place(st, st->in[t], &first, &bytes);
 	if (first >= 0)
-		snprintf(place, sizeof(place), ": %lld bytes, first at byte %lld", (long long)bytes, (long long)first);
+		snprintf(place, sizeof(place), ": %lld byte%s, first at byte %lld", (long long)bytes,
+			 bytes == 1 ? "" : "s", (long long)first);
 	if (s)
 		snprintf(text, sizeof(text), "changes its input %s%s%s%s", name, when ? " " : "", when ? when : "",
 			 place);

@@ -271,7 +271,7 @@ static bool leading(struct ctx *x, int64_t n, int i, struct err *err)
 	}
 	if (!rows_alloc(&rows, "leading", n))
 		return err_set(err, "out of memory");
-	snprintf(rows.what, sizeof(rows.what), "with the leading %s=%lld rows", x->name, (long long)n);
+	snprintf(rows.what, sizeof(rows.what), "with its leading rows alone (%s=%lld)", x->name, (long long)n);
 	/* The same rows of the other input set must differ; where both sets hold the same bytes, the rows next to them. */
 	const bool one_set = image_same(&x->ev->first[0][i], &x->ev->first[1][i]);
 	rows.control_set = one_set ? 0 : 1;

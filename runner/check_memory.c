@@ -89,11 +89,13 @@ void check_guards(struct stage *st, const struct ready *r, const struct checked 
 										       : r->scene->buf[g->tensor];
 		char text[256];
 		if (g->damage.before_data)
-			snprintf(text, sizeof(text), "writes before %s: first %lld bytes ahead of it, %lld words", name,
-				 (long long)-g->damage.offset, (long long)g->damage.words);
+			snprintf(text, sizeof(text), "writes before %s: first %lld bytes ahead of it, %lld word%s",
+				 name, (long long)-g->damage.offset, (long long)g->damage.words,
+				 g->damage.words == 1 ? "" : "s");
 		else
-			snprintf(text, sizeof(text), "writes behind %s: first at byte %lld of %zu, %lld words", name,
-				 (long long)g->damage.offset, b->bytes, (long long)g->damage.words);
+			snprintf(text, sizeof(text), "writes behind %s: first at byte %lld of %zu, %lld word%s", name,
+				 (long long)g->damage.offset, b->bytes, (long long)g->damage.words,
+				 g->damage.words == 1 ? "" : "s");
 		check_memory_finding(st, arm, name, g->damage.before_data ? "guard_before" : "guard_after",
 				     g->damage.offset, 4 * g->damage.words, text);
 	}

@@ -292,8 +292,8 @@ bool check_tell_apart(struct stage *st, struct subject *s, const struct image *a
 		const char *tensor = over_read_of(st, s, &c, err);
 		if (nan && !huge)
 			snprintf(text, sizeof(text),
-				 "%lld elements are not finite, only with NaN behind %s: reads beyond it",
-				 (long long)nan, tensor ? tensor : "the inputs");
+				 "%lld element%s not finite, only with NaN behind %s: reads beyond it", (long long)nan,
+				 nan == 1 ? " is" : "s are", tensor ? tensor : "the inputs");
 		else
 			snprintf(text, sizeof(text), "the output depends on what lies behind %s: reads beyond it",
 				 tensor ? tensor : "the inputs");

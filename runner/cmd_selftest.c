@@ -311,7 +311,10 @@ const struct cmd cmd_selftest = {
 		"      --no-wait         fail where another run has the device, instead of waiting for it\n"
 		"      --tau-store FILE  where what processes differ by is kept; else $ASSAY_TAU_STORE, else\n"
 		"                        assay/tau.json in the state folder\n"
-		"\nExit status: 0 every claim holds, 1 one is broken or something escaped, 3 this machine is too noisy "
-		"to show one.\n",
+		"\nA claim a line: caught and holds are as they must be, BROKEN and ESCAPED are not; open could not be\n"
+		"shown on this machine; told is a figure of which nothing is claimed; skipped does not exist on this\n"
+		"backend. The record has the whole text of a line that ends in two points.\n"
+		"\nExit status: 0 every claim holds, 1 one is broken or something escaped, 3 this machine is too "
+		"noisy to show one.\n",
 	.run = run,
 };
