@@ -60,6 +60,14 @@ void report_junit(const struct report *r, FILE *f, enum report_inconclusive unde
 
 /* "FAIL", "PASS", "INCOMPLETE", "CUT SHORT", by the footer. */
 const char *report_word(const struct report_file *f);
+/* Cells of a file that a person must look at (failed, undecided, slower where timing is no gate; waived too, if asked for), those of one kernel that
+ * say the same but for its numbers together. Up to REPORT_APART of them are worth a line each. In the arena; returns how many. */
+struct report_look {
+	size_t *line; /* indices of lines */
+	size_t n, cap;
+};
+enum { REPORT_APART = 3 };
+size_t report_looks(const struct report *r, size_t file, bool waived, struct report_look **out);
 /* 1 where the cell failed (an xpass too), 0 where not. */
 bool report_failed(const struct row *row);
 /* Text of the cell's reason, or of its first bad finding; "" where there is none. */

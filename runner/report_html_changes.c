@@ -63,7 +63,7 @@ static void put_row(void *ctx, const struct diff_row *x)
 	html_td_number(c->f, x->head_ns, text_us(buf, x->head_ns));
 	html_td_number(c->f, x->ratio, text_ratio(buf, x->ratio));
 	report_interval(buf, x->lo, x->hi);
-	fprintf(c->f, "<td class=\"iv\">%s</td><td>", buf);
+	fprintf(c->f, "<td class=\"iv\">%s</td><td class=\"long\">", buf);
 	markup_xml(c->f, x->why);
 	fputs("</td></tr>\n", c->f);
 }

@@ -95,7 +95,9 @@ void html_audit(FILE *f, const struct report *r)
 			html_td_number(f, c[k], text_count(buf, (int64_t)fmax(-9e18, fmin(9e18, c[k]))));
 		const double ends[] = {a[i].min, a[i].max};
 		for (size_t k = 0; k < 2; k++) {
-			snprintf(buf, sizeof buf, "%.5g", ends[k]);
+			/* An index is shown whole, a fraction in short. */
+			const bool whole = ends[k] == floor(ends[k]) && fabs(ends[k]) < 1e15;
+			snprintf(buf, sizeof buf, whole ? "%.0f" : "%.5g", ends[k]);
 			html_td_number(f, ends[k], isfinite(ends[k]) ? buf : "-");
 		}
 		fputs("</tr>\n", f);
@@ -304,8 +306,35 @@ static void census_differences(FILE *f, const json_t *shipped, const json_t *arm
 		fputs("none", f);
 }
 
-static void artifact_row(FILE *f, const struct report *r, size_t file, const json_t *cell, const json_t *shipped,
-			 const json_t *arm)
+static const char *artifact_key(const struct report *r, size_t file, const json_t *cell, const json_t *arm)
+{
+	const char *hash = text_get(json_object_get(arm, "artifact"), "hash");
+	return *hash ? arena_printf(r->arena, "%zu %s %s %s", file, text_get(cell, "kernel"), text_get(arm, "name"),
+				    hash)
+		     : "";
+}
+
+/* How many cells launch each of them. */
+static json_t *count_artifacts(const struct report *r)
+{
+	json_t *count = json_object();
+	for (size_t k = 0; k < r->n_files; k++)
+		for (size_t i = 0; i < r->file[k].v.n_cells; i++) {
+			const json_t *cell = r->file[k].v.cell[i], *arm;
+			size_t a;
+			json_array_foreach(json_object_get(cell, "arms"), a, arm)
+			{
+				const char *key = artifact_key(r, k, cell, arm);
+				if (*key)
+					json_object_set_new_nocheck(count, key,
+								    json_integer(text_integer(count, key) + 1));
+			}
+		}
+	return count;
+}
+
+static void artifact_row(FILE *f, const struct report *r, size_t file, const json_t *cell, int64_t cells,
+			 const json_t *shipped, const json_t *arm)
 {
 	const json_t *art = json_object_get(arm, "artifact");
 	static const char *const numbers[] = {"code_bytes", "registers", "spills_bytes", "shared_bytes", "occupancy"};
@@ -321,10 +350,22 @@ static void artifact_row(FILE *f, const struct report *r, size_t file, const jso
 	fputs("</td><td>", f);
 	markup_xml(f, text_get(arm, "name"));
 	fputs("</td>", f);
-	fprintf(f, "<td><code>%.12s</code></td>", text_get(art, "hash"));
+	fprintf(f, "<td><code>%.12s</code></td><td>", text_get(art, "hash"));
+	char *point = NULL;
+	size_t n = 0;
+	FILE *m = open_memstream(&point, &n);
+	if (m) {
+		report_point(m, cell);
+		fclose(m);
+		markup_xml(f, point);
+		free(point);
+	}
+	if (cells > 1)
+		fprintf(f, " <small>and %lld more</small>", (long long)cells - 1);
+	fputs("</td>", f);
 	for (size_t k = 0; k < 5; k++) {
 		double x = text_number(art, numbers[k]);
-		snprintf(buf, sizeof buf, "%.4g", x);
+		snprintf(buf, sizeof buf, x == floor(x) ? "%.0f" : "%.4g", x);
 		html_td_number(f, x, isfinite(x) ? buf : "-");
 	}
 	fputs("<td>", f);
@@ -334,7 +375,7 @@ static void artifact_row(FILE *f, const struct report *r, size_t file, const jso
 
 void html_artifacts(FILE *f, const struct report *r)
 {
-	json_t *seen = json_object();
+	json_t *seen = json_object(), *count = count_artifacts(r);
 	size_t shown = 0;
 	for (size_t k = 0; k < r->n_files; k++)
 		for (size_t i = 0; i < r->file[k].v.n_cells; i++) {
@@ -344,10 +385,8 @@ void html_artifacts(FILE *f, const struct report *r)
 					   arm) if (strcmp(text_get(arm, "role"), "shipped") == 0) shipped = arm;
 			json_array_foreach(json_object_get(cell, "arms"), a, arm)
 			{
-				const char *hash = text_get(json_object_get(arm, "artifact"), "hash");
-				const char *key = arena_printf(r->arena, "%zu %s %s %s", k, text_get(cell, "kernel"),
-							       text_get(arm, "name"), hash);
-				if (!*hash || json_object_get(seen, key) || shown == MAX_ARTIFACTS)
+				const char *key = artifact_key(r, k, cell, arm);
+				if (!*key || json_object_get(seen, key) || shown == MAX_ARTIFACTS)
 					continue;
 				json_object_set_new_nocheck(seen, key, json_true());
 				if (shown++ == 0) {
@@ -356,8 +395,8 @@ void html_artifacts(FILE *f, const struct report *r)
 					      f);
 					if (r->n_files > 1)
 						html_th(f, "file", false);
-					static const char *const heads[] = {"kernel", "arm", "code"};
-					for (size_t h = 0; h < 3; h++)
+					static const char *const heads[] = {"kernel", "arm", "code", "in"};
+					for (size_t h = 0; h < 4; h++)
 						html_th(f, heads[h], false);
 					static const char *const counts[] = {"bytes", "registers", "spills B",
 									     "shared B", "occupancy"};
@@ -366,10 +405,11 @@ void html_artifacts(FILE *f, const struct report *r)
 					html_th(f, "instructions that differ from shipped", false);
 					fputs("</tr></thead><tbody>\n", f);
 				}
-				artifact_row(f, r, k, cell, shipped, arm);
+				artifact_row(f, r, k, cell, text_integer(count, key), shipped, arm);
 			}
 		}
 	json_decref(seen);
+	json_decref(count);
 	if (shown)
 		fputs("</tbody></table></div></section>\n", f);
 }

@@ -36,6 +36,26 @@ static void extremes(FILE *f, const struct report_file *file)
 		tile(f, text_ratio(value, best->ratio), "fastest served arm, of shipped", "good");
 }
 
+/* Ratio checks: how many of their bars are met, where there are bars, and how many ratios are believed. */
+static void bars(FILE *f, const struct report_file *file)
+{
+	size_t asked = 0, met = 0, none = 0;
+	char value[64];
+	for (size_t i = 0; i < file->v.n_other; i++) {
+		const char *verdict = text_get(file->v.other[i], "verdict");
+		if (!json_object_get(file->v.other[i], "check"))
+			continue;
+		asked++;
+		met += strcmp(verdict, "met") == 0;
+		none += strcmp(verdict, "none") == 0;
+	}
+	if (asked == 0)
+		return;
+	snprintf(value, sizeof value, "%zu / %zu", met + none, asked);
+	tile(f, value, none == asked ? "ratios believed" : "ratios that meet their bar",
+	     met + none < asked ? "bad" : "good");
+}
+
 static void counts(FILE *f, const struct report_file *file)
 {
 	const struct text *t = file->text;
@@ -56,6 +76,7 @@ static void counts(FILE *f, const struct report_file *file)
 	}
 	snprintf(value, sizeof value, "%lld / %zu", (long long)t->kept_right, file->v.n_cells);
 	tile(f, value, "right in every check of bits", "");
+	bars(f, file);
 	extremes(f, file);
 }
 
@@ -173,53 +194,102 @@ static void begin_attention(FILE *f)
 	fputs("<section id=\"attention\"><h2>What needs a look</h2>\n<ul class=\"look\">", f);
 }
 
+static void look_link(FILE *f, const struct report *r, size_t line)
+{
+	fprintf(f, "<a href=\"#cell-%zu\" data-open=\"%zu\">", line, line);
+	markup_xml(f, r->line[line].name);
+	fputs("</a>", f);
+}
+
+/* A cell, and behind it (if any) those that say the same. */
+static void look_item(FILE *f, const struct report *r, size_t file, const struct report_look *l, size_t first, size_t n)
+{
+	const struct report_cell *c = &r->line[l->line[first]].cell[file];
+	fputs("<li>", f);
+	if (c->row->diagnostic_slower)
+		fputs("<span class=\"chip unsure\">slower</span>", f);
+	else
+		html_status(f, c->row);
+	fputc(' ', f);
+	look_link(f, r, l->line[first]);
+	if (r->n_files > 1) {
+		fputs(" <small>", f);
+		markup_xml(f, r->file[file].label);
+		fputs("</small>", f);
+	}
+	fputs("<br><span class=\"why\">", f);
+	markup_xml(f, report_reason(c->json));
+	fputs("</span>", f);
+	if (n > 1) {
+		fprintf(f, "<details><summary>and %zu more cells, alike</summary><p class=\"alike\">", n - 1);
+		for (size_t i = first + 1; i < first + n; i++) {
+			look_link(f, r, l->line[i]);
+			fputc(' ', f);
+		}
+		fputs("</p></details>", f);
+	}
+	fputs("</li>\n", f);
+}
+
+static bool same_trouble(const json_t *a, const json_t *b)
+{
+	return strcmp(text_get(a, "verdict"), text_get(b, "verdict")) == 0 &&
+	       strcmp(text_get(a, "reason"), text_get(b, "reason")) == 0;
+}
+
+static bool said_before(const struct report_file *file, size_t i)
+{
+	for (size_t k = 0; k < i; k++)
+		if (wants_a_look(file->v.other[k]) && same_trouble(file->v.other[k], file->v.other[i]))
+			return true;
+	return false;
+}
+
+/* An aggregate, and those after it that are in the same trouble. */
+static void aggregate_item(FILE *f, const struct report_file *file, size_t i)
+{
+	const json_t *a = file->v.other[i];
+	const char *sep = "";
+	fputs("<li><span class=\"chip bad\">ratio ", f);
+	markup_xml(f, text_get(a, "verdict"));
+	fputs("</span> ", f);
+	for (size_t k = i; k < file->v.n_other; k++)
+		if (k == i || (wants_a_look(file->v.other[k]) && same_trouble(a, file->v.other[k]))) {
+			fputs(sep, f);
+			aggregate_name(f, file->v.other[k]);
+			sep = "; ";
+		}
+	fputs("<br><span class=\"why\">", f);
+	markup_xml(f, *text_get(a, "reason") ? text_get(a, "reason") : "the interval's lower end is below the bar");
+	fputs("</span></li>\n", f);
+}
+
 void html_attention(FILE *f, const struct report *r)
 {
 	size_t shown = 0, more = 0;
-	for (size_t i = 0; i < r->n_lines; i++)
-		for (size_t k = 0; k < r->n_files; k++) {
-			const struct report_cell *c = &r->line[i].cell[k];
-			if (!c->json ||
-			    !(report_failed(c->row) || c->row->status == ST_INCONCLUSIVE || c->row->diagnostic_slower))
-				continue;
-			if (shown == MAX_ATTENTION) {
-				more++;
-				continue;
+	for (size_t k = 0; k < r->n_files; k++) {
+		struct report_look *look;
+		size_t n = report_looks(r, k, false, &look);
+		for (size_t i = 0; i < n; i++) {
+			const bool apart = look[i].n <= REPORT_APART;
+			for (size_t c = 0; c < (apart ? look[i].n : 1); c++) {
+				if (shown == MAX_ATTENTION) {
+					more += apart ? 1 : look[i].n;
+					continue;
+				}
+				if (shown++ == 0)
+					begin_attention(f);
+				look_item(f, r, k, &look[i], c, apart ? 1 : look[i].n);
 			}
-			if (shown++ == 0)
-				begin_attention(f);
-			fputs("<li>", f);
-			if (c->row->diagnostic_slower)
-				fputs("<span class=\"chip unsure\">slower</span>", f);
-			else
-				html_status(f, c->row);
-			fprintf(f, " <a href=\"#cell-%zu\" data-open=\"%zu\">", i, i);
-			markup_xml(f, r->line[i].name);
-			fputs("</a>", f);
-			if (r->n_files > 1) {
-				fputs(" <small>", f);
-				markup_xml(f, r->file[k].label);
-				fputs("</small>", f);
-			}
-			fputs("<br><span class=\"why\">", f);
-			markup_xml(f, report_reason(c->json));
-			fputs("</span></li>\n", f);
 		}
+	}
 	for (size_t k = 0; k < r->n_files; k++)
 		for (size_t i = 0; i < r->file[k].v.n_other; i++) {
-			const json_t *a = r->file[k].v.other[i];
-			if (!wants_a_look(a))
+			if (!wants_a_look(r->file[k].v.other[i]) || said_before(&r->file[k], i))
 				continue;
 			if (shown++ == 0)
 				begin_attention(f);
-			fputs("<li><span class=\"chip bad\">ratio ", f);
-			markup_xml(f, text_get(a, "verdict"));
-			fputs("</span> ", f);
-			aggregate_name(f, a);
-			fputs("<br><span class=\"why\">", f);
-			markup_xml(f, *text_get(a, "reason") ? text_get(a, "reason")
-							     : "the interval's lower end is below the bar");
-			fputs("</span></li>\n", f);
+			aggregate_item(f, &r->file[k], i);
 		}
 	if (shown == 0)
 		return;
@@ -232,6 +302,7 @@ void html_attention(FILE *f, const struct report *r)
 void html_aggregates(FILE *f, const struct report *r)
 {
 	size_t shown = 0;
+	const char *before = NULL;
 	for (size_t k = 0; k < r->n_files; k++)
 		for (size_t i = 0; i < r->file[k].v.n_other; i++) {
 			const json_t *a = r->file[k].v.other[i], *g = json_object_get(a, "geomean");
@@ -274,8 +345,10 @@ void html_aggregates(FILE *f, const struct report *r)
 				: strcmp(text_get(a, "verdict"), "none") == 0 ? "none"
 									      : "bad");
 			markup_xml(f, text_get(a, "verdict"));
-			fputs("</span></td><td>", f);
-			markup_xml(f, text_get(a, "reason"));
+			fputs("</span></td><td class=\"long\">", f);
+			const char *why = text_get(a, "reason");
+			markup_xml(f, *why && before && strcmp(why, before) == 0 ? "as above" : why);
+			before = why;
 			fputs("</td></tr>\n", f);
 		}
 	if (shown)

@@ -48,38 +48,39 @@ static void heading(FILE *f, const struct report_file *file)
 		      f);
 }
 
-/* What a person must look at: failed, undecided, waived. */
-static bool wants_a_look(const struct row *row)
+static void finding(FILE *f, const struct report *r, size_t k, const struct report_look *l, size_t first, size_t n)
 {
-	return report_failed(row) || row->status == ST_INCONCLUSIVE || row->status == ST_XFAIL ||
-	       row->diagnostic_slower;
+	const struct report_cell *c = &r->line[l->line[first]].cell[k];
+	const bool failed = report_failed(c->row);
+	fprintf(f, "| %s%s%s | ", failed ? "**" : "",
+		c->row->diagnostic_slower ? "slower (diagnostic)" : text_get(c->json, "status"), failed ? "**" : "");
+	markup_md_code(f, text_short_id(c->json));
+	if (n > 1)
+		fprintf(f, " and %zu more, alike", n - 1);
+	fputs(" | ", f);
+	markup_md(f, report_reason(c->json));
+	if (*text_get(c->json, "rerun")) {
+		fputs("<br>", f);
+		markup_md_code(f, text_get(c->json, "rerun"));
+	}
+	fputs(" |\n", f);
 }
 
-static void findings(FILE *f, const struct report_file *file)
+static void findings(FILE *f, const struct report *r, size_t k)
 {
-	size_t shown = 0, more = 0;
-	for (size_t i = 0; i < file->v.n_cells; i++) {
-		const json_t *cell = file->v.cell[i];
-		const struct row *row = &file->text->row[i];
-		if (!wants_a_look(row))
-			continue;
-		if (shown == MD_MAX_ROWS) {
-			more++;
-			continue;
+	struct report_look *look;
+	size_t shown = 0, more = 0, n = report_looks(r, k, true, &look);
+	for (size_t i = 0; i < n; i++) {
+		const bool apart = look[i].n <= REPORT_APART;
+		for (size_t c = 0; c < (apart ? look[i].n : 1); c++) {
+			if (shown == MD_MAX_ROWS) {
+				more += apart ? 1 : look[i].n;
+				continue;
+			}
+			if (shown++ == 0)
+				fputs("| status | cell | why |\n|---|---|---|\n", f);
+			finding(f, r, k, &look[i], c, apart ? 1 : look[i].n);
 		}
-		if (shown++ == 0)
-			fputs("| status | cell | why |\n|---|---|---|\n", f);
-		fprintf(f, "| %s%s%s | ", report_failed(row) ? "**" : "",
-			row->diagnostic_slower ? "slower (diagnostic)" : text_get(cell, "status"),
-			report_failed(row) ? "**" : "");
-		markup_md_code(f, text_short_id(cell));
-		fputs(" | ", f);
-		markup_md(f, report_reason(cell));
-		if (*text_get(cell, "rerun")) {
-			fputs("<br>", f);
-			markup_md_code(f, text_get(cell, "rerun"));
-		}
-		fputs(" |\n", f);
 	}
 	if (more)
 		fprintf(f, "\nand %zu more of them in the verdict file\n", more);
@@ -104,6 +105,7 @@ static void aggregate_name(FILE *f, const json_t *a)
 static void aggregates(FILE *f, const struct report_file *file)
 {
 	bool any = false;
+	const char *before = NULL;
 	for (size_t i = 0; i < file->v.n_other; i++) {
 		const json_t *a = file->v.other[i], *g = json_object_get(a, "geomean");
 		const json_t *w = json_object_get(a, "weighted");
@@ -120,7 +122,9 @@ static void aggregates(FILE *f, const struct report_file *file)
 		fprintf(f, " | %s | %s |", text_ratio(ratio, text_number(g, "ratio")), interval);
 		fprintf(f, " %s | %lld of %lld | %s ", text_ratio(ratio, text_number(w, "ratio")),
 			(long long)text_integer(g, "n"), (long long)text_integer(g, "of"), text_get(a, "verdict"));
-		markup_md(f, text_get(a, "reason"));
+		const char *why = text_get(a, "reason");
+		markup_md(f, *why && before && strcmp(why, before) == 0 ? "as above" : why);
+		before = why;
 		fputs(" |\n", f);
 	}
 	if (any)
@@ -170,7 +174,7 @@ void report_md(const struct report *r, FILE *f)
 			markup_md_code(f, file->label);
 			fputs("\n\n", f);
 		}
-		findings(f, file);
+		findings(f, r, i);
 		aggregates(f, file);
 		for (int k = 0; k < file->text->n_advice; k++) {
 			const struct advice *a = &file->text->advice[k];

@@ -64,7 +64,7 @@ bool text_finding_is_bad(const json_t *f)
 	return strcmp(s, "pass") != 0 && strcmp(s, "skip") != 0;
 }
 
-/* Returns whether every check of bits held. */
+/* Returns whether every check of bits held: the census is about a ratio's worth, not about bits. */
 static bool tally_cell(struct text *t, const json_t *cell)
 {
 	bool seen[TC_N] = {false}, bad[TC_N] = {false}, right = true;
@@ -80,7 +80,7 @@ static bool tally_cell(struct text *t, const json_t *cell)
 		bool failed = text_finding_is_bad(f);
 		seen[k] = true;
 		bad[k] |= failed;
-		right &= !failed;
+		right &= !failed || k == TC_CENSUS;
 		tally_finding(t, &t->tally[k], f, failed);
 	}
 	for (int k = 0; k < TC_N; k++) {
