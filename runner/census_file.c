@@ -5,11 +5,19 @@
 
 #include "census.h"
 #include "diag.h"
+#include "infile.h"
 
 static json_t *load(const char *path, const char *option, const char *shape, struct err *err)
 {
 	json_error_t at;
-	json_t *o = json_load_file(path, JSON_REJECT_DUPLICATES, &at);
+	FILE *f = infile_stream(path, INFILE_STREAM, err);
+	if (!f)
+	{
+		err_prefix(err, "%s %s", option, path);
+		return NULL;
+	}
+	json_t *o = json_loadf(f, JSON_REJECT_DUPLICATES, &at);
+	fclose(f);
 	if (!o)
 		err_set(err, "%s %s:%d:%d: %s", option, path, at.line > 0 ? at.line : 1, at.column > 0 ? at.column : 1,
 			at.text);

@@ -13,6 +13,7 @@ enum {
 	EXIT_USAGE = 2,
 	EXIT_INCOMPLETE = 3,
 	EXIT_NOTHING_RUN = 4,
+	EXIT_SIGHUP = 129,
 	EXIT_SIGINT = 130,
 	EXIT_SIGTERM = 143
 };
@@ -32,6 +33,12 @@ int cmd_refuse(const char *verb, int got, char **argv, const struct option *opti
 
 /* Whether both paths lead to one file: --force replaces a result, never what it is made of. */
 bool cmd_same_file(const char *a, const char *b);
+
+/* Has SIGINT, SIGTERM and SIGHUP (unless it is ignored, as under nohup) end a run in order: what comes back holds the signal's number once
+ * one came. A second signal ends the process at once. */
+const volatile int *cmd_catch_signals(void);
+/* Whether an exit status says that a signal ended the run. */
+bool cmd_exit_is_signal(int status);
 
 extern const struct cmd *const cmd_table[]; /* in the order of `assay --help`; NULL-terminated (cmd_table.c) */
 

@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <getopt.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -60,16 +59,6 @@ struct options {
 	struct ab_options ab;
 	char *command;
 };
-
-/* A handler can reach nothing else. */
-static volatile int signal_seen;
-
-static void on_signal(int sig)
-{
-	if (signal_seen)
-		_exit(128 + sig);
-	signal_seen = sig;
-}
 
 static int refuse(const char *what, const char *hint)
 {
@@ -172,7 +161,7 @@ static int ab(const struct options *o, const char *base, const char *head)
 		.how = o->force ? VERDICT_FORCE : VERDICT_NEW,
 		.processes = o->processes ? o->processes : 1,
 		.command = o->command,
-		.interrupted = &signal_seen,
+		.interrupted = cmd_catch_signals(),
 	};
 	const bool records_on_stdout = strcmp(job.out, "-") == 0;
 	FILE *text = records_on_stdout || o->markdown ? stderr : stdout;
@@ -184,11 +173,6 @@ static int ab(const struct options *o, const char *base, const char *head)
 		.advisory = o->advisory,
 		.file = records_on_stdout ? NULL : job.out,
 	};
-	struct sigaction sa = {.sa_handler = on_signal};
-	sigemptyset(&sa.sa_mask);
-	sigaction(SIGINT, &sa, NULL);
-	sigaction(SIGTERM, &sa, NULL);
-	signal(SIGPIPE, SIG_IGN);
 	struct run_job with_events = job;
 	struct run_screen *screen = run_screen_create(&to, to.quiet);
 	with_events.events = run_screen_events(screen);
@@ -299,11 +283,9 @@ const struct cmd cmd_ab = {
 	.name = "ab",
 	.usage = "ab BASE HEAD --suite SUITE [options]",
 	.summary = "two builds of the same kernels as arms of the same rounds",
-	.help = "BASE and HEAD are plugins (shared objects) with the same kernels. Every arm X of SUITE that both have "
-		"becomes a case of two arms,\n"
-		"base/X and head/X, timed in the same rounds: head must give the bits of base and not be slower. A "
-		"kernel of theirs takes the\n"
-		"place of a built-in one of its name.\n"
+	.help = "BASE and HEAD are plugins (shared objects) with the same kernels. Every arm X of SUITE that both\n"
+		"have becomes a case of two arms, base/X and head/X, timed in the same rounds: head must give the\n"
+		"bits of base and not be slower. A kernel of theirs takes the place of a built-in one of its name.\n"
 		"\n"
 		"      --suite SUITE     geometries, axes, data and timing to compare at\n"
 		"  -o, --output FILE|-   records into FILE; else into SUITE-ab-TIME.jsonl here\n"

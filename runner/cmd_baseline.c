@@ -120,15 +120,15 @@ const struct cmd cmd_baseline = {
 	.name = "baseline",
 	.usage = "baseline promote RUN [--dir DIR] [--epoch]",
 	.summary = "a clean, complete, quiet run becomes the baseline",
-	.help = "RUN becomes DIR/SUITE.DEVICE.last.jsonl. The first one is the epoch too (SUITE.DEVICE.epoch.jsonl), "
-		"which then stays where\n"
-		"it is, so that small steps add up; `assay diff --baseline RUN` compares with both.\n"
+	.help = "RUN becomes DIR/SUITE.DEVICE.last.jsonl. The first one is the epoch too (SUITE.DEVICE.epoch.jsonl),\n"
+		"which then stays where it is, so that small steps add up; `assay diff --baseline RUN` compares with\n"
+		"both.\n"
 		"\n"
 		"      --dir DIR         where baselines are kept (results/baseline)\n"
 		"      --epoch           the epoch moves to this run as well: the steps so far are accepted\n"
 		"\n"
-		"Promoted is only a run of committed files that is complete and not noisy, and in which every cell "
-		"passed, was skipped or is\n"
-		"waived. Exit status: 0; 1 where RUN is not fit, with every reason; 2 where it cannot be read.\n",
+		"Promoted is only a run of committed files that is complete and not noisy, and in which every cell\n"
+		"passed, was skipped or is waived. Exit status: 0; 1 where RUN is not fit, with every reason; 2 where\n"
+		"it cannot be read.\n",
 	.run = run,
 };

@@ -96,7 +96,7 @@ static int call(const char *const *argv, enum silence quiet)
 static int measure(const struct options *o, const char *path)
 {
 	int rc = call((const char *const *)o->build, NO_STDOUT);
-	if (rc == 130 || rc == 143)
+	if (cmd_exit_is_signal(rc))
 		return ABORT;
 	if (rc != 0) {
 		fprintf(stderr, "assay bisect: the build failed (exit %d): skipped\n", rc);
@@ -130,7 +130,7 @@ static int measure(const struct options *o, const char *path)
 		argv[0] = self;
 	}
 	rc = call(argv, NO_STDOUT);
-	if (rc == 130 || rc == 143)
+	if (cmd_exit_is_signal(rc))
 		return ABORT;
 	if (rc == EXIT_USAGE || rc > 4) {
 		fprintf(stderr, "assay bisect: the run failed (exit %d): skipped\n", rc);
@@ -365,9 +365,9 @@ const struct cmd cmd_bisect = {
 	.name = "bisect",
 	.usage = "bisect GOOD BAD --suite SUITE --cell SEL [options] -- BUILD...",
 	.summary = "the commit from which on a cell is slower or fails",
-	.help = "GOOD is checked out, built by BUILD and measured; so is BAD, which must be worse. Then `git bisect "
-		"run` goes through the commits between:\n"
-		"good (0), bad (1), or skipped (125) where it does not build, cannot be compared, or is not decided.\n"
+	.help = "GOOD is checked out, built by BUILD and measured; so is BAD, which must be worse. Then `git bisect\n"
+		"run` goes through the commits between: good (0), bad (1), or skipped (125) where it does not build,\n"
+		"cannot be compared, or is not decided.\n"
 		"\n"
 		"      --suite SUITE     the suite to run\n"
 		"      --cell SEL        the cells that matter, as for --filter\n"
@@ -378,7 +378,7 @@ const struct cmd cmd_bisect = {
 		"      --backend NAME    host or cuda\n"
 		"      --device D        index, UUID or name\n"
 		"\n"
-		"The work tree must have no uncommitted changes; it comes back as it was. Exit status: 0 found; 2 "
+		"The work tree must have no uncommitted changes; it comes back as it was. Exit status: 0 found; 2\n"
 		"usage; 3 not found.\n",
 	.run = run,
 };

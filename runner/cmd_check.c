@@ -11,28 +11,35 @@
 #include "registry.h"
 #include "suite.h"
 #include "suite_list.h"
+#include "target.h"
 #include "verdict.h"
 
-/* Cells, and the errors that only the plan can see (rules that fit equally). Serving tables are chosen by a device, which a check does
- * not ask for: their rows were looked at as the suite was loaded, so the plan is made without them. -1: errors. */
-static int64_t count_cells(const struct suite *s, const struct registry *r, struct diags *d, struct err *err)
+/* How the suite is planned. */
+struct how {
+	const char *backend, *device; /* of --backend and --device; NULL: the run may be anywhere */
+	bool set; /* --set is given: what fits no cell then may fit one without it */
+	const struct selector *filter; /* of the file that names the suite, n_filters */
+	int n_filters;
+};
+
+/* Cells, and the errors that only the plan can see, as `assay run` here would: and beside it every table that another device
+ * would choose. -1: errors. */
+static int64_t count_cells(const struct suite *s, const struct registry *r, const struct how *how, struct diags *d,
+			   struct err *err)
 {
-	struct suite_case *cases = calloc((size_t)s->n_cases + 1, sizeof *cases);
-	struct suite copy = *s;
-	struct plan_target target = {.backend = ASSAY_HOST, .device = "", .host = ""};
-	struct plan_filter all = {0};
+	const struct plan_filter all = {.filter = how->filter,
+					.n_filters = how->n_filters,
+					.every_table = true,
+					.elsewhere = !how->backend && !how->device,
+					.say_unused = !how->set};
+	struct target target;
 	int64_t n = -1;
-	if (!cases)
-		return err_set(err, "out of memory") - 1;
-	memcpy(cases, s->cases, (size_t)s->n_cases * sizeof *cases);
-	for (int i = 0; i < s->n_cases; i++)
-		cases[i].checks.on &= ~(1u << CHECK_REGRESSION);
-	copy.cases = cases;
-	struct plan *p = plan_build(&copy, r, &target, &all, d, err);
+	if (!target_init(&target, how->backend, how->device, err))
+		return -1;
+	struct plan *p = plan_build(s, r, &target.plan, &all, d, err);
 	if (p)
 		n = plan_count(p);
 	plan_destroy(p);
-	free(cases);
 	return n;
 }
 
@@ -84,12 +91,12 @@ static void print_json(json_t *j, int depth, FILE *f)
 enum check_show { CHECK_TEXT, CHECK_JSON, CHECK_QUIET };
 
 /* True where the suite has no error. */
-static bool check_one(const char *path, const struct suite_options *opt, enum check_show show)
+static bool check_one(const char *path, const struct suite_options *opt, const struct how *how, enum check_show show)
 {
 	struct diags *d = diags_create();
 	struct err err = {""};
 	struct suite *s = suite_load(path, opt, d);
-	int64_t cells = s ? count_cells(s, opt->registry, d, &err) : -1;
+	int64_t cells = s ? count_cells(s, opt->registry, how, d, &err) : -1;
 	bool good = s && cells >= 0 && !diags_errors(d);
 	diags_print(d, stderr, isatty(STDERR_FILENO) && !getenv("NO_COLOR"));
 	if (s && cells < 0 && !diags_errors(d))
@@ -110,21 +117,26 @@ static bool check_one(const char *path, const struct suite_options *opt, enum ch
 }
 
 /* The same of a file that names suites: of each of them, and of their filters. */
-static bool check_list(const char *path, const struct suite_uses *u, const struct suite_options *opt, bool json)
+static bool check_list(const char *path, const struct suite_uses *u, const struct suite_options *opt,
+		       const struct how *how, bool json)
 {
 	bool good = true;
 	struct arena *a = arena_create();
 	for (int i = 0; i < u->n; i++) {
-		good = check_one(u->use[i].path, opt, CHECK_QUIET) && good;
+		struct how mine = *how;
+		struct selector *filter = arena_array(a, (size_t)u->use[i].n_filters, sizeof *filter);
+		mine.filter = filter;
 		for (int k = 0; k < u->use[i].n_filters; k++) {
-			struct selector s;
 			struct err err;
-			if (selector_parse(a, u->use[i].filter[k], &s, &err))
+			if (selector_parse(a, u->use[i].filter[k], &filter[mine.n_filters], &err)) {
+				mine.n_filters++;
 				continue;
+			}
 			fprintf(stderr, "%s: error: filter '%s' of %s: %s\n", path, u->use[i].filter[k], u->use[i].path,
 				err.text);
 			good = false;
 		}
+		good = check_one(u->use[i].path, opt, &mine, CHECK_QUIET) && good;
 	}
 	if (good && json) {
 		json_t *j = suite_uses_json(u);
@@ -138,7 +150,7 @@ static bool check_list(const char *path, const struct suite_uses *u, const struc
 	return good;
 }
 
-static bool check_file(const char *path, const struct suite_options *opt, bool json)
+static bool check_file(const char *path, const struct suite_options *opt, const struct how *how, bool json)
 {
 	struct diags *d = diags_create();
 	struct arena *a = arena_create();
@@ -146,7 +158,8 @@ static bool check_file(const char *path, const struct suite_options *opt, bool j
 	bool good = suite_uses_add(a, path, d, &u);
 	diags_print(d, stderr, isatty(STDERR_FILENO) && !getenv("NO_COLOR"));
 	if (good)
-		good = u.name ? check_list(path, &u, opt, json) : check_one(path, opt, json ? CHECK_JSON : CHECK_TEXT);
+		good = u.name ? check_list(path, &u, opt, how, json)
+			      : check_one(path, opt, how, json ? CHECK_JSON : CHECK_TEXT);
 	arena_destroy(a);
 	diags_destroy(d);
 	return good;
@@ -154,22 +167,30 @@ static bool check_file(const char *path, const struct suite_options *opt, bool j
 
 static int run(int argc, char **argv)
 {
-	enum { OPT_JSON = 256, OPT_SET, OPT_PLUGIN };
+	enum { OPT_JSON = 256, OPT_SET, OPT_PLUGIN, OPT_BACKEND, OPT_DEVICE };
 	static const struct option options[] = {{"json", no_argument, NULL, OPT_JSON},
 						{"set", required_argument, NULL, OPT_SET},
 						{"plugin", required_argument, NULL, OPT_PLUGIN},
+						{"backend", required_argument, NULL, OPT_BACKEND},
+						{"device", required_argument, NULL, OPT_DEVICE},
 						{NULL, 0, NULL, 0}};
 	struct registry *registry = registry_create();
 	struct suite_override *set = calloc((size_t)argc, sizeof *set);
 	struct suite_options opt = {.registry = registry, .set = set};
 	struct err err;
+	struct how how = {NULL};
 	bool json = false;
 	int status = EXIT_USAGE;
 	opterr = 0;
 	for (int c; set && (c = getopt_long(argc, argv, ":", options, NULL)) != -1;)
 		switch (c) {
 		case OPT_JSON: json = true; break;
-		case OPT_SET: set[opt.n_set++].text = optarg; break;
+		case OPT_SET:
+			set[opt.n_set++].text = optarg;
+			how.set = true;
+			break;
+		case OPT_BACKEND: how.backend = optarg; break;
+		case OPT_DEVICE: how.device = optarg; break;
 		case OPT_PLUGIN:
 			if (!registry_load_plugin(registry, optarg, NULL, &err)) {
 				fprintf(stderr, "assay check: %s\n", err.text);
@@ -184,7 +205,7 @@ static int run(int argc, char **argv)
 	}
 	status = EXIT_PASS;
 	for (int i = optind; i < argc; i++)
-		if (!check_file(argv[i], &opt, json))
+		if (!check_file(argv[i], &opt, &how, json))
 			status = EXIT_USAGE;
 out:
 	free(set);
@@ -194,13 +215,15 @@ out:
 
 const struct cmd cmd_check = {
 	.name = "check",
-	.usage = "check SUITE... [--json] [--set PATH=VALUE] [--plugin PATH]",
+	.usage = "check SUITE... [options]",
 	.summary = "every error of a suite, none of it run",
 	.help = "  --json             print the suite as understood: one file, all names and layers resolved\n"
 		"  --set PATH=VALUE   as for run: timing.rounds=9, or a bare axis: t_q=1,8\n"
 		"  --plugin PATH      kernels of a shared object, too\n"
+		"  --backend NAME     plan for this backend here, as `assay run` with it would\n"
+		"  --device D         likewise: index, UUID or name\n"
 		"\n"
-		"Errors go to stderr, all of a suite at once, each with its place and a caret. Exit status 2 on any "
+		"Errors go to stderr, all of a suite at once, each with its place and a caret. Exit status 2 on any\n"
 		"error.\n",
 	.run = run,
 };

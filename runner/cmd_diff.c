@@ -360,8 +360,7 @@ const struct cmd cmd_diff = {
 	.usage = "diff BASE HEAD [options]\n       assay diff --baseline RUN [options]",
 	.summary = "what changed between two verdict files",
 	.help = "BASE and HEAD are verdict files, - for stdin, or REV:path of the git repository here.\n"
-		"A letter a row:  ! newly fails   + slower   ? not enough evidence   x not comparable   b bits "
-		"changed\n"
+		"A letter a row:  ! newly fails  + slower  ? not enough evidence  x not comparable  b bits changed\n"
 		"                 < only in base  > only in head  - faster  * fixed  w waived  ~ no change\n"
 		"\n"
 		"      --filter SEL      only cells that match, as in 'kernel=mla.*,t_q=1..4'\n"
@@ -370,19 +369,16 @@ const struct cmd cmd_diff = {
 		"  -o, --output FILE     into FILE, not to stdout\n"
 		"      --force           FILE may exist\n"
 		"      --least P         a change below this is none (1%)\n"
-		"      --processes K     hold K processes of each side against each other; times of a cell with fewer "
-		"are\n"
-		"                        not compared (without it: as many as each file has)\n"
-		"      --fail-on LIST    exit 1 for these states too: undecided, incomparable, bits, missing, added, "
-		"...;\n"
-		"                        a new failure (fails) and slower always do\n"
+		"      --processes K     hold K processes of each side against each other; times of a cell with fewer\n"
+		"                        are not compared (without it: as many as each file has)\n"
+		"      --fail-on LIST    exit 1 for these states too: undecided, incomparable, bits, missing, added,\n"
+		"                        ...; a new failure (fails) and slower always do\n"
 		"      --allow-device-change  show the times of another device, without judging them (exit 3, or 1)\n"
 		"      --baseline        compare RUN with the last baseline and with the epoch\n"
 		"      --dir DIR         where baselines are kept (results/baseline)\n"
 		"      --advisory        exit 0, and say what it would have been\n"
 		"\n"
-		"Exit status: 0 no regression; 1 slower, or a new failure; 2 a file cannot be read; 3 nothing "
-		"comparable:\n"
-		"no cell, or none of the times that the files have.\n",
+		"Exit status: 0 no regression; 1 slower, or a new failure; 2 a file cannot be read; 3 nothing\n"
+		"comparable: no cell, or none of the times that the files have.\n",
 	.run = run,
 };

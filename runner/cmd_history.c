@@ -275,9 +275,8 @@ const struct cmd cmd_history = {
 	.name = "history",
 	.usage = "history FILE... [--filter SEL] [--last N] [--format text|csv]",
 	.summary = "each cell over many runs",
-	.help = "Runs are put in the order of their start; the first lines say which column is which. Times are as "
-		"measured: no drift is removed and\n"
-		"nothing is judged, which `assay diff` does for two of them.\n"
+	.help = "Runs are put in the order of their start; the first lines say which column is which. Times are as\n"
+		"measured: no drift is removed and nothing is judged, which `assay diff` does for two of them.\n"
 		"\n"
 		"      --filter SEL      only cells that match\n"
 		"      --last N          only the N newest of these files\n"

@@ -129,15 +129,15 @@ const struct cmd cmd_merge = {
 	.name = "merge",
 	.usage = "merge SHARD... -o FILE",
 	.summary = "one file out of the shards of a plan",
-	.help = "Cells are sorted by their place in the plan and judged as one run: the confirmation of suspects is "
+	.help = "Cells are sorted by their place in the plan and judged as one run: the confirmation of suspects is\n"
 		"corrected over all of them.\n"
 		"\n"
 		"  -o, --output FILE|-   where to\n"
 		"      --force           FILE may exist\n"
-		"      --partial         write what there is where a shard is missing, double or cut short; there is "
-		"no footer then\n"
+		"      --partial         write what there is where a shard is missing, double or cut short; there is\n"
+		"                        no footer then\n"
 		"\n"
-		"Exit status: 0 complete; 2 a file cannot be read, or they are no shards of one plan; 3 a shard is "
+		"Exit status: 0 complete; 2 a file cannot be read, or they are no shards of one plan; 3 a shard is\n"
 		"missing, double or cut short.\n",
 	.run = run,
 };

@@ -259,7 +259,7 @@ static int exit_status(const struct lines *l, int judged, bool anew)
 {
 	const json_t *footer = footer_of(l);
 	const int was = (int)json_integer_value(json_object_get(footer, "exit"));
-	if (was == EXIT_SIGINT || was == EXIT_SIGTERM)
+	if (cmd_exit_is_signal(was))
 		return was;
 	if (judged != EXIT_PASS)
 		return judged;
@@ -291,8 +291,7 @@ static void put_footer(struct lines *l, const json_t *aggregates, bool noisy, bo
 	json_object_set_new(footer, "biased", json_integer(c.biased));
 	json_object_set_new(footer, "noisy", json_boolean(noisy));
 	/* A signal that ended the run ended it: its status stays. */
-	json_int_t was = json_integer_value(json_object_get(footer, "exit"));
-	if (was != EXIT_SIGINT && was != EXIT_SIGTERM)
+	if (!cmd_exit_is_signal((int)json_integer_value(json_object_get(footer, "exit"))))
 		json_object_set_new(footer, "exit", json_integer(record_exit(&c, false, false)));
 }
 
@@ -446,8 +445,8 @@ const struct cmd cmd_rejudge = {
 		"                        tau=0.2%         what processes differ by\n"
 		"  --force             OUT may exist\n"
 		"\n"
-		"Nothing is run. With nothing set, OUT equals FILE byte for byte. A suspect that the run did not "
-		"suspect is\n"
-		"inconclusive(unconfirmed): no second process has looked at it. The exit status is that of a run.\n",
+		"Nothing is run. With nothing set, OUT equals FILE byte for byte. A suspect that the run did not\n"
+		"suspect is inconclusive(unconfirmed): no second process has looked at it. The exit status is that of\n"
+		"a run.\n",
 	.run = run,
 };

@@ -201,21 +201,20 @@ const struct cmd cmd_report = {
 	.name = "report",
 	.usage = "report FILE... -o OUT [--format html|md|csv|junit]",
 	.summary = "verdict files as a page, as Markdown, CSV or JUnit",
-	.help = "FILE is a verdict file, - for stdin, or REV:path of the git repository here. Several stand side by "
+	.help = "FILE is a verdict file, - for stdin, or REV:path of the git repository here. Several stand side by\n"
 		"side.\n"
 		"  -o, --output OUT           where to; - for stdout\n"
-		"  -f, --format FORMAT        html   one file that works offline: summary, maps, every sample, data, "
-		"device\n"
+		"  -f, --format FORMAT        html   one file that works offline: summary, maps, every sample,\n"
+		"                                    data, device\n"
 		"                             md     for a pull request\n"
 		"                             csv    a line an arm, for other tools\n"
-		"                             junit  for dashboards: a test a cell; waived ones are skipped, an xpass "
-		"fails\n"
+		"                             junit  for dashboards: a test a cell; waived ones are skipped, an\n"
+		"                                    xpass fails\n"
 		"                             without it the ending of OUT tells: .html .md .csv .xml\n"
 		"      --inconclusive WHAT    junit: undecided cells pass, skip (the default) or fail\n"
 		"      --no-plots             html: tables only. Pictures need gnuplot\n"
 		"      --force                OUT may exist\n"
-		"Nothing is judged again. Exit status: 0; 2 where a file cannot be read or written; 3 where one was "
-		"cut short (the\n"
-		"report is written and says so).\n",
+		"Nothing is judged again. Exit status: 0; 2 where a file cannot be read or written; 3 where one was\n"
+		"cut short (the report is written and says so).\n",
 	.run = run,
 };

@@ -2,7 +2,6 @@
 /* assay run: options, the suites and their plans, then run_plan for each. Everything is loaded and checked before anything runs. */
 #include "cmd.h"
 
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -22,31 +21,10 @@ struct item {
 	struct plan *plan; /* NULL: nothing to rerun */
 	const struct suite_use *use;
 	char *out;
+	const char *const *filter; /* of the command line and of the use, NULL-terminated */
 	const char **only_ids;
 	struct verdict_file failed; /* of --rerun-failed */
 };
-
-/* ---- signals ------------------------------------------------------------------------------------------------------- */
-
-/* A handler can reach nothing else. */
-static volatile int signal_seen;
-
-/* The first asks the run to end in order. The second ends it here: what is written is whole lines. */
-static void on_signal(int sig)
-{
-	if (signal_seen)
-		_exit(128 + sig);
-	signal_seen = sig;
-}
-
-static void catch_signals(void)
-{
-	struct sigaction sa = {.sa_handler = on_signal};
-	sigemptyset(&sa.sa_mask);
-	sigaction(SIGINT, &sa, NULL);
-	sigaction(SIGTERM, &sa, NULL);
-	signal(SIGPIPE, SIG_IGN); /* a closed pipe is an error of a write, with a message */
-}
 
 /* ---- suites and plans ---------------------------------------------------------------------------------------------- */
 
@@ -100,7 +78,7 @@ static bool failed_ids(const struct run_options *o, struct item *it)
 }
 
 /* Those of the command line, and those of the file that names the suite. */
-static bool parse_filters(const struct run_options *o, struct arena *a, const struct item *it, struct plan_filter *f)
+static bool parse_filters(const struct run_options *o, struct arena *a, struct item *it, struct plan_filter *f)
 {
 	const char *const *text;
 	struct err err;
@@ -113,6 +91,7 @@ static bool parse_filters(const struct run_options *o, struct arena *a, const st
 		}
 	f->filter = s;
 	f->n_filters = n;
+	it->filter = text;
 	return true;
 }
 
@@ -138,6 +117,7 @@ static bool prepare(const struct run_options *o, const struct registry *reg, con
 	struct plan_filter f = *filter;
 	if (!parse_filters(o, a, it, &f))
 		goto out;
+	f.say_unused = o->n_set == 0;
 	if (o->rerun_failed) {
 		if (!failed_ids(o, it))
 			goto out;
@@ -232,8 +212,8 @@ static struct text_options text_options_of(const struct run_options *o, const ch
 /* Precedence of exit statuses: 2, a signal, 1, 3, 4, 0. */
 static int worse(int a, int b)
 {
-	static const int order[] = {EXIT_USAGE,      EXIT_SIGINT,      EXIT_SIGTERM, EXIT_FAIL,
-				    EXIT_INCOMPLETE, EXIT_NOTHING_RUN, EXIT_PASS};
+	static const int order[] = {EXIT_USAGE, EXIT_SIGINT,     EXIT_SIGTERM,     EXIT_SIGHUP,
+				    EXIT_FAIL,  EXIT_INCOMPLETE, EXIT_NOTHING_RUN, EXIT_PASS};
 	for (size_t i = 0; i < sizeof order / sizeof *order; i++)
 		if (a == order[i] || b == order[i])
 			return order[i];
@@ -247,6 +227,7 @@ static int run_item(const struct run_options *o, const struct run_job *base, con
 	int status = EXIT_USAGE;
 	job.suite = it->suite;
 	job.plan = it->plan;
+	job.filter = it->filter;
 	job.out = it->out;
 	if (!o->processes && it->use->processes)
 		job.processes = it->use->processes;
@@ -268,6 +249,7 @@ static int run_no_fork(const struct run_options *o, const struct run_job *base, 
 	json_t *record = NULL;
 	job.suite = it->suite;
 	job.plan = it->plan;
+	job.filter = it->filter;
 	if (plan_count(it->plan) != 1) {
 		fprintf(stderr,
 			"assay run: --no-fork runs one cell, the filter leaves %lld\nhint: `assay list %s` shows the "
@@ -277,7 +259,7 @@ static int run_no_fork(const struct run_options *o, const struct run_job *base, 
 	}
 	if (!run_single(&job, o->arm, o->launches ? o->launches : 1, &record, &err)) {
 		fprintf(stderr, "assay run: %s\n", err.text);
-		return signal_seen ? 128 + signal_seen : EXIT_INCOMPLETE;
+		return *base->interrupted ? 128 + *base->interrupted : EXIT_INCOMPLETE;
 	}
 	if (!record) {
 		fprintf(stderr, "%s launched %d time%s\n", o->arm, o->launches ? o->launches : 1,
@@ -396,11 +378,10 @@ static int run_suites(struct run_options *o)
 		.tau_store = o->tau_store,
 		.command = o->command,
 		.controls = &controls,
-		.interrupted = &signal_seen,
+		.interrupted = cmd_catch_signals(),
 	};
-	catch_signals();
 	status = EXIT_PASS;
-	for (int i = 0; i < o->suites.n && !signal_seen; i++) {
+	for (int i = 0; i < o->suites.n && !*base.interrupted; i++) {
 		int one = o->require_run ? EXIT_NOTHING_RUN : EXIT_PASS;
 		if (item[i].plan) {
 			one = o->no_fork ? run_no_fork(o, &base, &item[i]) : run_item(o, &base, &item[i]);
@@ -442,7 +423,7 @@ const struct cmd cmd_run = {
 	.name = "run",
 	.usage = "run SUITE... [options]",
 	.summary = "run suites and write a verdict for every cell",
-	.help = "SUITE is a suite, or a file that names suites (suites/nightly.yaml): each is run as itself, into a "
+	.help = "SUITE is a suite, or a file that names suites (suites/nightly.yaml): each is run as itself, into a\n"
 		"file of its name.\n"
 		"\n"
 		"  -o, --output FILE|-|FOLDER/  records into FILE; - for stdout (the text then goes to stderr);\n"
@@ -464,8 +445,8 @@ const struct cmd cmd_run = {
 		"      --arm NAME        with --no-fork: nothing but this arm\n"
 		"      --launches N      of that arm (1)\n"
 		"      --strict          any undecided gated cell makes the exit status 3, not only more than 10 %\n"
-		"      --advisory        exit 0 where a gate failed or a run is incomplete, and say what it would have "
-		"been\n"
+		"      --advisory        exit 0 where a gate failed or a run is incomplete, and say what it would\n"
+		"                        have been\n"
 		"      --require-run     exit 4 where every cell was skipped\n"
 		"      --no-wait         fail where another run has the device, instead of waiting for it\n"
 		"      --tau-store FILE  what processes differ by on each device; else $ASSAY_TAU_STORE, else\n"

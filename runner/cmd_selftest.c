@@ -3,7 +3,6 @@
 #include "cmd.h"
 
 #include <getopt.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -37,23 +36,6 @@ struct session {
 	FILE *out;
 	json_t *records; /* of the claims */
 };
-
-static volatile int signal_seen;
-
-static void on_signal(int sig)
-{
-	if (signal_seen)
-		_exit(128 + sig);
-	signal_seen = sig;
-}
-
-static void catch_signals(void)
-{
-	struct sigaction sa = {.sa_handler = on_signal};
-	sigemptyset(&sa.sa_mask);
-	sigaction(SIGINT, &sa, NULL);
-	sigaction(SIGTERM, &sa, NULL);
-}
 
 /* ---- what is printed ------------------------------------------------------------------------------------------------- */
 
@@ -195,9 +177,8 @@ static int run_suite(const struct options *o, struct target *t, const struct reg
 			   .progress = on_progress,
 			   .conclude = on_conclude,
 			   .ctx = &s},
-		.interrupted = &signal_seen,
+		.interrupted = cmd_catch_signals(),
 	};
-	catch_signals();
 	const int64_t begin = run_now_ns();
 	bool ok = run_plan(&job, &status, &err);
 	run_screen_finish(s.screen);
@@ -302,7 +283,7 @@ static int run(int argc, char **argv)
 const struct cmd cmd_selftest = {
 	.name = "selftest",
 	.usage = "selftest [options]",
-	.summary = "the harness proves itself on this machine: A against A, planted slowdowns, arms that must fail",
+	.summary = "the harness proves itself here: A against A, planted slowdowns, arms that must fail",
 	.help = "  -o, --output FILE|-   records into FILE; - for stdout; else into selftest-TIME.jsonl here\n"
 		"      --force           replace FILE where it exists\n"
 		"      --backend NAME    host or cuda; cuda where the build has it and a device is there, else host\n"
@@ -311,10 +292,12 @@ const struct cmd cmd_selftest = {
 		"      --no-wait         fail where another run has the device, instead of waiting for it\n"
 		"      --tau-store FILE  where what processes differ by is kept; else $ASSAY_TAU_STORE, else\n"
 		"                        assay/tau.json in the state folder\n"
-		"\nA claim a line: caught and holds are as they must be, BROKEN and ESCAPED are not; open could not be\n"
+		"\n"
+		"A claim a line: caught and holds are as they must be, BROKEN and ESCAPED are not; open could not be\n"
 		"shown on this machine; told is a figure of which nothing is claimed; skipped does not exist on this\n"
 		"backend. The record has the whole text of a line that ends in two points.\n"
-		"\nExit status: 0 every claim holds, 1 one is broken or something escaped, 3 this machine is too "
-		"noisy to show one.\n",
+		"\n"
+		"Exit status: 0 every claim holds, 1 one is broken or something escaped, 3 this machine is too noisy\n"
+		"to show one.\n",
 	.run = run,
 };

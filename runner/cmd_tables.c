@@ -32,7 +32,7 @@ struct options {
 	const char *out, *format, *name;
 	const char *key[SUGGEST_MAX_KEYS];
 	int n_keys;
-	bool remeasure, force;
+	bool has_key, remeasure, force;
 };
 
 static int refuse(const char *what, const char *hint)
@@ -105,8 +105,12 @@ static int suggest(const char *path, const struct options *o)
 		return say(&err);
 	if (!run.footer)
 		fprintf(stderr, "assay table: %s was cut short: what is missing is not proposed\n", path);
-	int status = EXIT_USAGE;
-	struct suggest *s = suggest_create(&run, o->key, o->n_keys, &err);
+	int status = EXIT_USAGE, n_keys = o->n_keys;
+	const char *key[SUGGEST_MAX_KEYS];
+	memcpy((void *)key, (const void *)o->key, sizeof key);
+	struct suggest *s = NULL;
+	if (o->has_key || suggest_default_keys(run.header, key, &n_keys, &err))
+		s = suggest_create(&run, key, n_keys, &err);
 	if (!s) {
 		say(&err);
 		goto done;
@@ -119,6 +123,7 @@ static int suggest(const char *path, const struct options *o)
 	FILE *f = open_out(o);
 	if (!f)
 		goto done;
+	suggest_propose(s);
 	suggest_write_table(s, path, anew, f);
 	status = close_out(f, o) ? EXIT_PASS : EXIT_INCOMPLETE;
 	suggest_write_text(s, anew, f == stdout ? stderr : stdout);
@@ -207,6 +212,9 @@ done:
 
 static bool take_keys(struct options *o, char *text)
 {
+	o->has_key = true;
+	if (strcmp(text, "none") == 0)
+		return true;
 	for (char *word = strtok(text, ", "); word; word = strtok(NULL, ", ")) {
 		if (o->n_keys == SUGGEST_MAX_KEYS)
 			return false;
@@ -225,7 +233,7 @@ static int run(int argc, char **argv)
 		case 'o': o.out = optarg; break;
 		case OPT_KEY:
 			if (!take_keys(&o, optarg))
-				return refuse("--key wants one to eight names", "as in --key t_q,kv");
+				return refuse("--key wants one to eight names", "as in --key t_q,kv; or --key none");
 			break;
 		case OPT_REMEASURE: o.remeasure = true; break;
 		case OPT_FORMAT: o.format = optarg; break;
@@ -262,27 +270,27 @@ const struct cmd cmd_tables = {
 	.name = "table",
 	.usage = "table suggest RUN [--key t_q[,kv]] | check TABLE RUN | export TABLE --format c-header",
 	.summary = "propose a serving table from a run; hold one against a run; print it as a C header",
-	.help = "suggest RUN             a table as YAML, with the evidence of each row. An arm replaces what is "
-		"served only where it is\n"
-		"                        faster beyond the noise (its interval against what is served, and the noise "
-		"floor of the cells),\n"
-		"                        right in every check, selectable, with the same bits, and slower in no cell "
-		"of the row.\n"
-		"                        It also says where the choice changes along a key, and where another key is "
-		"warranted\n"
-		"  --key NAME[,NAME...]  the table's keys, axes or parameters; none: one row a kernel\n"
-		"  --remeasure           run the cells of each change again in a fresh process, as the run was called; "
-		"what it does not\n"
-		"                        bear out is withdrawn. Without it the table says that nothing was measured "
-		"anew\n"
-		"check TABLE RUN         rows slower than shipped, wrong, naming an arm that is not there, measured by "
-		"no cell\n"
+	.help = "suggest RUN             a table as YAML, with the evidence of each row. An arm replaces what is\n"
+		"                        served only where it is faster beyond the noise (its interval against what\n"
+		"                        is served, and the noise floor of the cells), right in every check,\n"
+		"                        selectable, with the same bits, and slower in no cell of the row. It also\n"
+		"                        says where the choice changes along a key, and where another key is\n"
+		"                        warranted\n"
+		"  --key NAME[,NAME...]  the table's keys, axes or parameters; `none`: one row a kernel. Else\n"
+		"                        the keys of the table that the run was served by, which then also keeps its\n"
+		"                        lookup, its defaults and the rows that were not measured. Whatever is served\n"
+		"                        and not kept is told (loses)\n"
+		"  --remeasure           run the cells of each change again in a fresh process, as the run was\n"
+		"                        called; what it does not bear out is withdrawn. Without it the table says\n"
+		"                        that nothing was measured anew\n"
+		"check TABLE RUN         rows slower than shipped, wrong, naming an arm that is not there, measured\n"
+		"                        by no cell\n"
 		"export TABLE            the header that serving compiles: static rows and a lookup, no dependencies\n"
 		"  --format c-header\n"
 		"  --name PREFIX         of what the header declares; the table's file name where left out\n"
 		"  -o, --output FILE     where to; stdout where left out (suggest's words then go to stderr)\n"
 		"  --force               FILE may exist\n"
-		"Exit status: 0; 1 where check finds something; 2 usage or file error; 3 where the fresh measurement "
+		"Exit status: 0; 1 where check finds something; 2 usage or file error; 3 where the fresh measurement\n"
 		"failed.\n",
 	.run = run,
 };

@@ -1,6 +1,7 @@
 #include "merge.h"
 
 #include <math.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -133,9 +134,79 @@ static json_t **gather(struct merge_shard *shard, size_t n, size_t *n_cells)
 	return cell;
 }
 
+/* ---- the header ---------------------------------------------------------------------------------------------------- */
+
+/* Whether two entries of a list speak of the same thing: a case, a kernel, a rule, a row. */
+static bool same_entry(const json_t *a, const json_t *b)
+{
+	static const char *const names[] = {"id", "kernel", "rule", "row"};
+	if (!json_is_object(a) || !json_is_object(b))
+		return json_is_number(a) && json_is_number(b) ? json_number_value(a) == json_number_value(b)
+							      : json_equal(a, b);
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		const json_t *x = json_object_get(a, names[i]), *y = json_object_get(b, names[i]);
+		if (x || y)
+			return x && y && json_equal(x, y) &&
+			       (i != 3 || json_equal(json_object_get(a, "arm"), json_object_get(b, "arm")));
+	}
+	return json_equal(a, b);
+}
+
+/* Where a number goes into a rising list; the end for all else. */
+static size_t place_of(const json_t *list, const json_t *x)
+{
+	size_t n = json_array_size(list), at = n;
+	for (size_t i = 0; i + 1 < n; i++)
+		if (!(json_number_value(json_array_get(list, i)) < json_number_value(json_array_get(list, i + 1))))
+			return n;
+	while (at > 0 && json_is_number(x) && json_is_number(json_array_get(list, at - 1)) &&
+	       json_number_value(json_array_get(list, at - 1)) > json_number_value(x))
+		at--;
+	return at;
+}
+
+/* Puts into `to` what `from` has beside it: a shard's header tells what that shard did. */
+static void unite(json_t *to, const json_t *from)
+{
+	const char *key;
+	json_t *x, *mine;
+	size_t i, k;
+	if (json_is_object(to) && json_is_object(from)) {
+		json_object_foreach((json_t *)(uintptr_t)from, key, x)
+		{
+			mine = json_object_get(to, key);
+			if (!mine)
+				json_object_set_new(to, key, json_deep_copy(x));
+			else if (strcmp(key, "cells") == 0 && json_is_integer(mine))
+				json_integer_set(mine, json_integer_value(mine) + json_integer_value(x));
+			else
+				unite(mine, x);
+		}
+	} else if (json_is_array(to) && json_is_array(from)) {
+		json_array_foreach(from, i, x)
+		{
+			bool had = false;
+			json_array_foreach(to, k, mine)
+			{
+				had = same_entry(mine, x);
+				if (had) {
+					unite(mine, x);
+					break;
+				}
+			}
+			if (!had)
+				json_array_insert_new(to, place_of(to, x), json_deep_copy(x));
+		}
+	}
+}
+
 static json_t *merged_header(const struct merge_shard *shard, size_t n, json_t *command, size_t n_cells)
 {
+	static const char *const united[] = {"cases", "serving", "rigs"};
 	json_t *h = json_deep_copy(shard[0].file.header), *paths = json_array();
+	for (size_t i = 1; i < n; i++)
+		for (size_t k = 0; k < sizeof united / sizeof *united; k++)
+			unite(json_object_get(h, united[k]), json_object_get(shard[i].file.header, united[k]));
 	json_object_set_new(h, "cells", json_integer((json_int_t)n_cells));
 	json_object_set_new(h, "shard", json_null());
 	json_object_set(h, "command", command);

@@ -1,11 +1,11 @@
 #include "npy.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "infile.h"
 #include "registry.h"
 
 enum { HEADER_MAX = 65536 }; /* bytes before the data; real ones are 128 */
@@ -224,12 +224,26 @@ static bool check_fit(const struct npy_header *h, enum assay_dtype dtype, const 
 	return true;
 }
 
+bool npy_check(const char *path, struct err *err)
+{
+	struct npy_header h;
+	FILE *f = infile_stream(path, INFILE_PLAIN, err);
+	unsigned char *head = f ? malloc(HEADER_MAX + 12) : NULL;
+	if (f && !head)
+		err_set(err, "out of memory");
+	bool ok = head && npy_parse(head, fread(head, 1, HEADER_MAX + 12, f), &h, err);
+	free(head);
+	if (f)
+		fclose(f);
+	return ok || err_prefix(err, "%s", path);
+}
+
 bool npy_read(const char *path, enum assay_dtype dtype, const struct assay_shape *shape, void *dst, size_t bytes,
 	      struct err *err)
 {
-	FILE *f = fopen(path, "rbe");
+	FILE *f = infile_stream(path, INFILE_PLAIN, err);
 	if (!f)
-		return err_set(err, "%s: cannot be opened: %s", path, strerror(errno));
+		return err_prefix(err, "%s: cannot be opened", path);
 	bool ok = false;
 	struct npy_header h;
 	unsigned char *head = malloc(HEADER_MAX + 12);

@@ -21,6 +21,9 @@ struct npy_header {
 /* Parses the header of a file's first bytes. False with *err: not such a file, cut short, big-endian, Fortran order, … */
 bool npy_parse(const void *file, size_t bytes, struct npy_header *out, struct err *err);
 
+/* Whether the file can be read and its header holds together, without its data. *err begins with the path. */
+bool npy_check(const char *path, struct err *err);
+
 /* Reads the data into dst (bytes long, row-major). The element type and the shape must be the file's; bf16 may stand in it as u2 or V2,
  * e4m3 and e5m2 as u1 or V1, for which NumPy has no names. *err begins with the path. */
 bool npy_read(const char *path, enum assay_dtype dtype, const struct assay_shape *shape, void *dst, size_t bytes,

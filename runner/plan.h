@@ -76,6 +76,9 @@ struct plan_filter {
 	uint32_t checks; /* bits of check_kind to keep; 0: all */
 	const char *const *only_ids; /* --rerun-failed: NULL-terminated, or NULL */
 	int shard_i, shard_n; /* 1-based; 0/0: no sharding. Round-robin over the filtered, ordered list */
+	bool every_table; /* tables that other devices choose are looked at too, at every cell that they may speak for */
+	bool elsewhere; /* the run may be on another device: that no table is for this one is a warning */
+	bool say_unused; /* warns of margins, waivers, rigs, tables and exclusions that fit no cell on any device */
 };
 
 struct plan;
@@ -99,6 +102,18 @@ const struct plan_target *plan_target_of(const struct plan *p);
 /* Of case c of the suite, before filters: points of the product, and how many of them `exclude` takes out. */
 int64_t plan_case_points(const struct plan *p, int c);
 int64_t plan_case_excluded(const struct plan *p, int c);
+/* Cells before filters and shards. */
+int64_t plan_whole_count(const struct plan *p);
+/* What of case c the cells of this plan take part in, after exclusions, filters and the shard; flags by index, memory from a. */
+struct plan_seen {
+	int64_t cells;
+	bool *kernel, *geometry, *data; /* of the case; one flag where it names none */
+	bool *value[ASSAY_MAX_PARAMS]; /* of axis i, by the index of the value */
+	uint32_t checks; /* bits of check_kind */
+};
+void plan_case_seen(const struct plan *p, int c, struct arena *a, struct plan_seen *out);
+/* Names of the arms that some kernel seen has, in the order of the case; at most cap. Returns how many. */
+int plan_case_arms(const struct plan *p, int c, const struct plan_seen *seen, const char **name, int cap);
 /* A number as ids and selectors have it: whole numbers in decimal, others in the shortest form that reads back. Returns buf. */
 enum { PLAN_NUMBER_MAX = 40 };
 const char *plan_number_text(const struct number *n, char buf[PLAN_NUMBER_MAX]);

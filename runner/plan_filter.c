@@ -108,7 +108,7 @@ static bool matches_alone(const struct plan *p, const struct select_term *t)
 	return found;
 }
 
-bool filter_explain(const struct plan *p, const struct selector *s, struct err *err)
+bool selector_explain(const struct plan *p, const struct selector *s, struct err *err)
 {
 	struct arena *a = arena_create();
 	const char *text = selector_text(a, s);
@@ -132,17 +132,17 @@ bool filter_explain(const struct plan *p, const struct selector *s, struct err *
 		}
 		struct selector one = {.term = t, .n_terms = 1};
 		if (near)
-			err_set(err, "filter '%s' matches no cell: none has %s; did you mean '%s'?", text,
+			err_set(err, "'%s' matches no cell: none has %s; did you mean '%s'?", text,
 				selector_text(a, &one), near);
 		else if (values.n)
-			err_set(err, "filter '%s' matches no cell: none has %s; %s is one of %s", text,
-				selector_text(a, &one), t->key, list);
+			err_set(err, "'%s' matches no cell: none has %s; %s is one of %s", text, selector_text(a, &one),
+				t->key, list);
 		else
-			err_set(err, "filter '%s' matches no cell: none has %s", text, selector_text(a, &one));
+			err_set(err, "'%s' matches no cell: none has %s", text, selector_text(a, &one));
 		arena_destroy(a);
 		return false;
 	}
-	err_set(err, "filter '%s' matches no cell: each term matches some, no cell meets all%s", text,
+	err_set(err, "'%s' matches no cell: each term matches some, no cell meets all%s", text,
 		p->whole.word ? " and is not excluded" : "");
 	arena_destroy(a);
 	return false;

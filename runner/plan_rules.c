@@ -107,8 +107,10 @@ static bool pick_by_row(const struct group *g, const struct table_row *row, stru
 		if (a->desc != desc || a->arg != arg || a->n_env || a->graph)
 			continue;
 		if (a->role == ROLE_HEADROOM)
-			return err_set(err, "arm '%s' is headroom in case '%s': timed, never served", a->name,
-				       g->space->c->id);
+			return err_set(err,
+				       "arm '%s' is headroom in case '%s': timed, never served; name a candidate, or "
+				       "give it that role",
+				       a->name, g->space->c->id);
 		out->arm = a->name;
 		return true;
 	}
@@ -116,11 +118,18 @@ static bool pick_by_row(const struct group *g, const struct table_row *row, stru
 	return true;
 }
 
-static bool pick_by_name(const struct group *g, const char *name, struct pick *out, struct err *err)
+static bool pick_by_name(const struct group *g, const char *name, struct pick *out, struct mark *at, struct err *err)
 {
+	if (g->space->c->select_mark.file)
+		*at = g->space->c->select_mark;
 	const struct kernel_arms *arms = &g->space->arms[g->kernel];
 	const struct cell_arm *arm = find_arm(arms, name);
 	*out = (struct pick){.selection = SELECT_ARM, .arm = arms->arm[0].name};
+	if (arm && arm->role == ROLE_HEADROOM)
+		return err_set(err,
+			       "arm '%s' is headroom in case '%s': timed, never served; select a candidate, or give it "
+			       "that role",
+			       arm->name, g->space->c->id);
 	if (arm) {
 		out->arm = arm->name;
 		return true;
@@ -144,7 +153,8 @@ bool rules_pick(const struct group *g, const struct rules *r, int choice, struct
 	if (!(c->checks.on & 1u << CHECK_REGRESSION))
 		return true;
 	if (!r->set)
-		return pick_by_name(g, c->checks.regression.select ? c->checks.regression.select : "shipped", out, err);
+		return pick_by_name(g, c->checks.regression.select ? c->checks.regression.select : "shipped", out, at,
+				    err);
 	*at = r->set->mark;
 	if (choice < 0)
 		return err_set(err, "no table of '%s' is for device '%s'; add one with match: {}", r->set->name,

@@ -11,7 +11,10 @@ struct scan {
 	const struct plan_filter *f;
 	struct diags *d;
 	struct rules rules;
-	struct matcher *list[N_RULE_KINDS], *exclude, *filter;
+	struct matcher *list[N_RULE_KINDS], *exclude, *exclude_open, *filter;
+	struct matcher
+		*open[N_RULE_KINDS]; /* where rules that fit nothing, or tables of other devices, are looked for */
+	struct unused unused;
 	const struct cell_set *ids; /* NULL: all */
 	int64_t *filter_hits;
 	bool tied[N_RULE_KINDS], refused;
@@ -73,8 +76,14 @@ static void scan_selection(struct scan *s, struct arena *a, const struct group *
 	struct pick got;
 	struct mark at;
 	struct err err;
-	if (!rules_pick(g, &s->rules, choice, &got, &at, &err))
+	if (rules_pick(g, &s->rules, choice, &got, &at, &err))
+		return;
+	if (choice >= 0 || !s->f || !s->f->elsewhere || !s->rules.set) {
 		diag_add(s->d, DIAG_ERROR, at, "%s", err.text);
+		return;
+	}
+	diag_add(s->d, DIAG_WARNING, at, "%s", err.text);
+	diag_note(s->d, (struct mark){0}, "a run on this machine would be refused");
 }
 
 static void scan_refusal(struct scan *s, const struct group *g)
@@ -95,13 +104,24 @@ static void scan_refusal(struct scan *s, const struct group *g)
 	free(id);
 }
 
+static bool want_unused(const struct scan *s)
+{
+	return s->f && s->f->say_unused;
+}
+
 static void scan_point(struct scan *s, struct arena *a, struct case_space *space, const struct group *g, int64_t number)
 {
-	for (int i = 0; i < space->c->n_excludes; i++)
-		if (matcher_match(&s->exclude[i], g)) {
-			space->excluded++;
-			return;
-		}
+	bool out = false;
+	for (int i = 0; i < space->c->n_excludes; i++) {
+		out = out || matcher_match(&s->exclude[i], g);
+		bool *hit = want_unused(s) ? &s->unused.exclude[space->index][i] : NULL;
+		if (hit && !*hit)
+			*hit = matcher_match(&s->exclude_open[i], g);
+	}
+	if (out) {
+		space->excluded++;
+		return;
+	}
 	if (s->p->whole.word)
 		cell_set_add(&s->p->whole, number);
 	scan_refusal(s, g);
@@ -114,6 +134,11 @@ static void scan_point(struct scan *s, struct arena *a, struct case_space *space
 	if (best[WAIVER] >= 0)
 		s->p->waiver_hits[best[WAIVER]]++;
 	scan_selection(s, a, g, best[CHOICE]);
+	for (int i = 0; s->f && s->f->every_table && i < s->rules.list[CHOICE].n; i++)
+		if (i != best[CHOICE] && rules_may_speak(&s->rules.list[CHOICE], s->open[CHOICE], i, g))
+			scan_selection(s, a, g, i);
+	if (want_unused(s))
+		unused_point(&s->unused, &s->rules, s->open, g);
 
 	bool keep = !s->f || !s->f->n_filters;
 	for (int i = 0; s->f && i < s->f->n_filters; i++)
@@ -134,16 +159,24 @@ static bool scan_group(struct scan *s, struct case_space *space, int kernel, int
 	rules_collect(&s->rules, s->p->suite, space->c, a);
 	for (int k = 0; k < N_RULE_KINDS; k++)
 		s->list[k] = rules_compile(&s->rules.list[k], &g, a);
+	for (int k = 0; k < N_RULE_KINDS; k++)
+		s->open[k] = rules_open(&s->rules.list[k], &g, a);
 	s->exclude = arena_array(a, (size_t)space->c->n_excludes, sizeof *s->exclude);
 	for (int i = 0; i < space->c->n_excludes; i++)
 		matcher_compile(&s->exclude[i], &space->c->exclude[i], &g, a);
+	s->exclude_open = arena_array(a, (size_t)space->c->n_excludes, sizeof *s->exclude_open);
+	for (int i = 0; i < space->c->n_excludes; i++) {
+		struct selector *anywhere = arena_alloc(a, sizeof *anywhere);
+		*anywhere = selector_anywhere(&space->c->exclude[i], a);
+		matcher_compile(&s->exclude_open[i], anywhere, &g, a);
+	}
 	int n_filters = s->f ? s->f->n_filters : 0;
 	s->filter = arena_array(a, (size_t)n_filters, sizeof *s->filter);
 	for (int i = 0; i < n_filters; i++)
 		matcher_compile(&s->filter[i], &s->f->filter[i], &g, a);
 	s->looked = arena_array(a, (size_t)s->rules.list[CHOICE].n + 1, sizeof *s->looked);
 	for (int i = 0; i < s->rules.list[CHOICE].n; i++)
-		if (!s->list[CHOICE][i].never)
+		if (!(s->f && s->f->every_table ? s->open : s->list)[CHOICE][i].never)
 			rules_check_rows(&g, s->rules.set->choice[i].table, s->d);
 	int64_t number = g.first;
 	do
@@ -163,6 +196,8 @@ bool plan_scan(struct plan *p, const struct plan_filter *f, struct diags *d, str
 	for (int i = 0; i < p->n_spaces; i++)
 		excludes |= p->space[i].c->n_excludes > 0;
 	p->whole.n = p->whole.count = p->n_points;
+	if (want_unused(&s))
+		unused_init(&s.unused, p);
 	if (excludes && !cell_set_create(&p->whole, p->n_points, err))
 		goto out;
 	if ((n_filters || (f && f->only_ids)) && !cell_set_create(&p->chosen, p->n_points, err))
@@ -204,9 +239,12 @@ bool plan_scan(struct plan *p, const struct plan_filter *f, struct diags *d, str
 	}
 	for (int i = 0; i < n_filters; i++)
 		if (!s.filter_hits[i] && !diags_errors(d)) {
-			filter_explain(p, &f->filter[i], err);
+			selector_explain(p, &f->filter[i], err);
+			err_set(err, "filter %s", arena_strdup(p->arena, err->text));
 			goto out;
 		}
+	if (want_unused(&s) && !diags_errors(d))
+		unused_say(&s.unused, p, d);
 	ok = true;
 out:
 	cell_set_free(&ids);

@@ -138,13 +138,30 @@ void rules_check_rows(const struct group *g, const struct table *t, struct diags
 /* Margin, waiver, rig, table row and selection of the cell at g's point. False with *err where a rule does not hold. */
 bool rules_apply(struct group *g, struct arena *a, struct cell *c, struct err *err);
 
+/* ---- plan_elsewhere.c: the device is not known */
+/* The selector without its keys of the device (device, backend, cc, host). */
+struct selector selector_anywhere(const struct selector *s, struct arena *a);
+struct matcher *rules_open(const struct rule_list *l, struct group *g, struct arena *a); /* of such selectors */
+/* Whether rule i may be the one that speaks at g's point, on some device. */
+bool rules_may_speak(const struct rule_list *l, const struct matcher *open, int i, const struct group *g);
+/* What fits no cell on any device; flags are set as it fits one. */
+struct unused {
+	bool *rule[N_RULE_KINDS]; /* of the suite; CHOICE: see choice */
+	bool **choice, *asked; /* per table set: its choices; whether a case asks for the set */
+	bool **exclude; /* per case */
+};
+void unused_init(struct unused *u, const struct plan *p);
+void unused_point(struct unused *u, const struct rules *r, struct matcher *const open[N_RULE_KINDS],
+		  const struct group *g);
+void unused_say(const struct unused *u, const struct plan *p, struct diags *d); /* as warnings */
+
 /* ---- plan_scan.c */
 /* Scans every point once: fills whole and chosen, counts waivers, adds the errors of margins, waivers, rigs and tables to d. */
 bool plan_scan(struct plan *p, const struct plan_filter *f, struct diags *d, struct err *err);
 
 /* ---- plan_filter.c */
-/* Words and keys of a --filter that matched nothing, as an error. */
-bool filter_explain(const struct plan *p, const struct selector *s, struct err *err);
+/* Why a selector matches nothing, with the nearest right words: "'t_q=3' matches no cell: none has t_q=3; …". Returns false. */
+bool selector_explain(const struct plan *p, const struct selector *s, struct err *err);
 /* Every key of a filter is one that some cell has. */
 bool filter_check_keys(const struct plan *p, const struct selector *s, struct err *err);
 

@@ -36,6 +36,10 @@ json_t *record_samples(const json_t *arms, const char *name);
 /* The judge's rule as the record states it; tau from the environment where the record leaves it open. */
 void record_rule(const json_t *cell, const struct record_env *env, struct judge_rule *out);
 
+/* How many of n rounds an interval may use, and its cut, where the cell's own judging decided when to stop: the last look's rounds and the looks'
+ * cut, which is wider than one look's. A fixed number of rounds is one look. */
+int record_cut(const json_t *cell, int n, int *cut);
+
 /* Writes "timing" and every arm's summary. Returns the timing verdict and its reason. */
 struct timing_outcome {
 	enum timing_verdict verdict;

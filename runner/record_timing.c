@@ -24,12 +24,30 @@ struct verdict {
 	json_t *notes, *advice, *of_over;
 };
 
+/* Rounds that the arm has. */
+static int rounds_of(const struct cell_view *v, const struct arm_view *a)
+{
+	int n = 0;
+	for (int r = 0; a && a->t && r < v->n_rounds; r++)
+		n += isfinite(a->t[r]);
+	return n;
+}
+
 static bool has_rounds(const struct cell_view *v, const struct arm_view *a)
 {
-	for (int r = 0; a && a->t && r < v->n_rounds; r++)
-		if (isfinite(a->t[r]))
-			return true;
-	return false;
+	return rounds_of(v, a) > 0;
+}
+
+/* Rounds of the first look: before it a cell has shown nothing of its time, though what it serves be the shipped arm. */
+static int first_look(const struct judge_rule *rule)
+{
+	int look = rule->max_rounds;
+	if (rule->rounds > 0)
+		return rule->rounds;
+	for (int i = 0; stats_looks[i]; i++)
+		if (stats_looks[i] >= rule->min_rounds && stats_looks[i] < look)
+			return stats_looks[i];
+	return look;
 }
 
 static double median_of(const struct cell_view *v, const struct arm_view *a)
@@ -172,7 +190,11 @@ static void judge_selected(const struct cell_view *v, const struct judge_rule *r
 	bool trivial = v->selected == v->shipped;
 	bool cut = json_is_string(json_object_get(measure, "cut"));
 	bool coarse = record_number(measure, "batch", 1) > BATCH_MAX;
-	if (trivial) {
+	if (trivial && rounds_of(v, v->shipped) < first_look(rule)) {
+		out->is.verdict = TV_INCONCLUSIVE;
+		out->is.reason = coarse ? TR_RESOLUTION : cut ? TR_BUDGET : TR_TOO_FEW;
+		out->r.rounds_more = coarse ? -1 : first_look(rule) - rounds_of(v, v->shipped);
+	} else if (trivial) {
 		double t = median_of(v, v->shipped);
 		out->is = (struct timing_outcome){TV_PASS, TR_TRIVIAL};
 		out->r.ln_margin = judge_ln_margin(rule->fail, rule->floor_ns, t);
@@ -306,7 +328,9 @@ static void advise(const struct cell_view *v, struct verdict *out)
 			if (a->t[r] > 0 && served->t[r] > 0 && isfinite(a->t[r]) && isfinite(served->t[r]))
 				d[k++] = log(a->t[r]) - log(served->t[r]);
 		struct interval iv;
-		stats_walsh(d, k, stats_fixed_cut(k), &iv);
+		int cut;
+		k = record_cut(v->cell, k, &cut);
+		stats_walsh(d, k, cut, &iv);
 		double noise = out->has_null && isfinite(out->null.noise) ? out->null.noise : 0;
 		if (!(iv.hi < 0) || !(iv.estimate < -noise))
 			continue;

@@ -1,4 +1,5 @@
 /* A record opened for judging: roles found, samples as doubles. */
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -98,6 +99,23 @@ void record_rule(const json_t *cell, const struct record_env *env, struct judge_
 		out->estimator = EST_MEDIAN;
 }
 
+int record_cut(const json_t *cell, int n, int *cut)
+{
+	struct judge_rule rule;
+	record_rule(cell, &(struct record_env){.tau = 0}, &rule);
+	/* A ratio check wants every round there is: nothing it saw could stop it. */
+	const bool fixed = rule.rounds > 0 || rule.estimator != EST_PAIRED ||
+			   json_is_object(json_object_get(cell, "ratio_check"));
+	int look = 0;
+	for (int i = 0; !fixed && stats_looks[i] && stats_looks[i] <= n; i++)
+		if (stats_looks[i] >= rule.min_rounds && stats_looks[i] <= rule.max_rounds)
+			look = stats_looks[i];
+	*cut = fixed ? stats_fixed_cut_at(rule.alpha, n) : look ? stats_look_cut(rule.alpha, look) : -1;
+	if (*cut == INT_MIN)
+		*cut = -1;
+	return look ? look : n;
+}
+
 /* Rates of the arm, by the work of the point; null where work or time is unknown. */
 static void put_rates(const struct cell_view *v, json_t *s, double median_ns)
 {
@@ -139,8 +157,10 @@ static void summarise(const struct cell_view *v, const struct arm_view *a)
 	double se = NAN;
 	if (v->shipped && a != v->shipped && v->shipped->t) {
 		int k = pair_rounds(a->t, v->shipped->t, v->n_rounds, x);
-		stats_walsh(x, k, stats_fixed_cut(k), &iv);
+		int cut;
 		se = stats_walsh_se(x, k);
+		k = record_cut(v->cell, k, &cut);
+		stats_walsh(x, k, cut, &iv);
 	}
 	json_t *s = json_object();
 	json_object_set_new(s, "n", json_integer(n));

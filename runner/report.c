@@ -124,6 +124,7 @@ const char *report_word(const struct report_file *f)
 	switch (text_integer(f->v.footer, "exit")) {
 	case 0: return "PASS";
 	case 1: return "FAIL";
+	case 129:
 	case 130:
 	case 143: return "INTERRUPTED";
 	case 4: return "NOTHING RUN";

@@ -109,7 +109,9 @@ static bool take_resumed(struct run *r, const struct run_resumed *old, struct er
 
 static bool run_cells(struct run *r, const json_t *skip_ids, struct err *err)
 {
-	for (int64_t i = 0, n = plan_count(r->job->plan); i < n && !run_interrupted(r); i++) {
+	const int64_t n = plan_count(r->job->plan);
+	r->to_do = n - (int64_t)json_object_size(skip_ids);
+	for (int64_t i = 0; i < n && !run_interrupted(r); i++) {
 		if (skip_ids) {
 			struct arena *a = arena_create();
 			struct cell c;
@@ -123,6 +125,7 @@ static bool run_cells(struct run *r, const json_t *skip_ids, struct err *err)
 		}
 		if (!run_one_cell(r, i, err))
 			return false;
+		r->to_do--;
 	}
 	return true;
 }

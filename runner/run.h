@@ -52,6 +52,7 @@ struct run_job {
 	const char *tau_store; /* path; NULL: the default one (tau_store.h) */
 	bool keep_tau_out; /* what processes differ by is not put into the store */
 	const char *command; /* the command line, quoted */
+	const char *const *filter; /* as given, NULL-terminated; NULL: none */
 	const struct census_files *controls; /* what stands in for measured controls of ratio checks; NULL: nothing */
 	struct run_events events;
 	const volatile int *interrupted; /* the signal's number once one came */

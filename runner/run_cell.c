@@ -126,7 +126,7 @@ static bool measure_cell(struct run *r, int64_t index, json_t **out, struct err 
 		const int64_t begin = run_now_ns();
 		r->cell_id = c.id;
 		tick(r, "start", NULL, 0);
-		apply_budget(r, &c.timing, plan_count(r->job->plan) - index);
+		apply_budget(r, &c.timing, r->to_do);
 		if (run_need_worker(r, &c.timing, &why)) {
 			struct worker_answer answer;
 			const int64_t asked = run_now_ns();

@@ -62,6 +62,26 @@ static json_t *names_json(const char *const *name, int n)
 	return list;
 }
 
+/* Of them those that this run takes part in. */
+static json_t *seen_json(const char *const *name, int n, const bool *seen)
+{
+	json_t *list = json_array();
+	for (int i = 0; i < n; i++)
+		if (seen[i])
+			json_array_append_new(list, json_string(name[i]));
+	return list;
+}
+
+static json_t *filter_json(const char *const *filter)
+{
+	int n = 0;
+	while (filter && filter[n])
+		n++;
+	return names_json(filter, n);
+}
+
+enum { MAX_CASE_ARMS = 256 };
+
 static const char *scrub_name(enum scrub_kind k)
 {
 	static const char *const names[] = {"auto", "bytes", "none", "rotate"};
@@ -82,13 +102,24 @@ static json_t *timing_json(const struct timing *t)
 			 (json_int_t)t->cell_budget_ns, "suite_budget_ns", (json_int_t)t->suite_budget_ns);
 }
 
-static json_t *case_json(const struct suite_case *c)
+/* What this run does of case i; NULL: nothing. `settings` of the header has all that the suite says. */
+static json_t *case_json(const struct plan *p, int i)
 {
 	static const char *const checks[N_CHECKS] = {"identity",  "repeat",     "invariant",
 						     "reference", "regression", "ratio"};
-	json_t *geometries = json_object(), *data = json_array(), *arms = json_array(), *axes = json_object(),
-	       *on = json_array();
+	const struct suite_case *c = &plan_suite(p)->cases[i];
+	const char *arm[MAX_CASE_ARMS];
+	struct arena *a = arena_create();
+	struct plan_seen seen;
+	plan_case_seen(p, i, a, &seen);
+	if (!seen.cells) {
+		arena_destroy(a);
+		return NULL;
+	}
+	json_t *geometries = json_object(), *data = json_array(), *axes = json_object(), *on = json_array();
 	for (int g = 0; g < c->n_geometries; g++) {
+		if (!seen.geometry[g])
+			continue;
 		json_t *params = json_object();
 		for (int k = 0; k < c->geometry[g]->n_params; k++)
 			json_object_set_new(params, c->geometry[g]->param[k].name,
@@ -96,35 +127,42 @@ static json_t *case_json(const struct suite_case *c)
 		json_object_set_new(geometries, c->geometry[g]->name, params);
 	}
 	for (int d = 0; d < c->n_data; d++)
-		json_array_append_new(data, json_string(c->data[d]->name));
-	for (int a = 0; a < c->n_arms; a++)
-		json_array_append_new(arms, json_string(c->arm[a].name));
-	for (int a = 0; a < c->n_axes; a++) {
+		if (seen.data[d])
+			json_array_append_new(data, json_string(c->data[d]->name));
+	for (int x = 0; x < c->n_axes; x++) {
 		json_t *values = json_array();
-		for (int k = 0; k < c->axis[a].n; k++)
-			json_array_append_new(values, number_json(&c->axis[a].value[k]));
-		json_object_set_new(axes, c->axis[a].name, values);
+		for (int k = 0; k < c->axis[x].n; k++)
+			if (seen.value[x][k])
+				json_array_append_new(values, number_json(&c->axis[x].value[k]));
+		json_object_set_new(axes, c->axis[x].name, values);
 	}
 	for (int k = 0; k < N_CHECKS; k++)
-		if (c->checks.on & 1u << k)
+		if (seen.checks & 1u << k)
 			json_array_append_new(on, json_string(checks[k]));
-	return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:o}", "id", c->id, "kernels",
-			 names_json(c->kernel, c->n_kernels), "geometries", geometries, "data", data, "arms", arms,
-			 "axes", axes, "seed", (json_int_t)c->seed, "checks", on, "timing", timing_json(&c->timing));
+	json_t *arms = names_json(arm, plan_case_arms(p, i, &seen, arm, MAX_CASE_ARMS)),
+	       *kernels = seen_json(c->kernel, c->n_kernels, seen.kernel);
+	arena_destroy(a);
+	return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:o}", "id", c->id, "kernels", kernels, "geometries",
+			 geometries, "data", data, "arms", arms, "axes", axes, "seed", (json_int_t)c->seed, "checks",
+			 on, "timing", timing_json(&c->timing));
 }
 
 /* The row of a table that a mark points at, for the names and values of its key. */
 static const struct table_row *row_at(const struct suite *s, const struct mark *at, const char *arm,
-				      const struct table **table)
+				      const struct table **table, int *set, int *choice)
 {
 	for (int i = 0; i < s->n_table_sets; i++) {
 		for (int k = 0; k < s->table_set[i].n; k++) {
 			const struct table *t = s->table_set[i].choice[k].table;
 			for (int r = 0; r < t->n_rows; r++) {
 				const struct mark *m = &t->row[r].mark;
+				/* The word `shipped` stands for an arm that may have a name of its own. */
+				const bool same = strcmp(t->row[r].arm, arm) == 0 || strcmp(t->row[r].arm, "shipped") == 0;
 				if (m->file && at->file && m->line == at->line && m->col == at->col &&
-				    strcmp(m->file, at->file) == 0 && strcmp(t->row[r].arm, arm) == 0) {
+				    strcmp(m->file, at->file) == 0 && same) {
 					*table = t;
+					*set = i;
+					*choice = k;
 					return &t->row[r];
 				}
 			}
@@ -142,7 +180,7 @@ static void place_text(const struct mark *m, char *out, size_t cap)
 }
 
 /* Where the kernel's rows are collected; made where there is none. */
-static json_t *serving_of(json_t *serving, const char *kernel, const struct table *t)
+static json_t *serving_of(json_t *serving, const char *kernel, const struct table *t, const char *set, int choice)
 {
 	json_t *entry;
 	size_t i;
@@ -151,10 +189,15 @@ static json_t *serving_of(json_t *serving, const char *kernel, const struct tabl
 		if (strcmp(json_string_value(json_object_get(entry, "kernel")), kernel) == 0)
 			return json_object_get(entry, "rows");
 	}
-	json_t *rows = json_array();
-	json_array_append_new(serving, json_pack("{s:s, s:o, s:o, s:o}", "kernel", kernel, "table",
-						 text_or_null(t ? t->path : NULL), "keys",
-						 t ? names_json(t->key, t->n_keys) : json_array(), "rows", rows));
+	json_t *rows = json_array(), *one;
+	one = json_pack("{s:s, s:o, s:o, s:o}", "kernel", kernel, "table", text_or_null(t ? t->path : NULL), "keys",
+			t ? names_json(t->key, t->n_keys) : json_array(), "rows", rows);
+	/* Where the table stands in the settings. */
+	if (t) {
+		json_object_set_new(one, "set", json_string(set));
+		json_object_set_new(one, "choice", json_integer(choice));
+	}
+	json_array_append_new(serving, one);
 	return rows;
 }
 
@@ -165,8 +208,9 @@ static void add_serving(json_t *serving, const struct suite *s, const struct cel
 	char place[512];
 	place_text(&c->selected_row, place, sizeof place);
 	const struct table *t = NULL;
-	const struct table_row *row = row_at(s, &c->selected_row, c->selected, &t);
-	json_t *rows = serving_of(serving, c->kernel_name, t), *old;
+	int set = 0, choice = 0;
+	const struct table_row *row = row_at(s, &c->selected_row, c->selected, &t, &set, &choice);
+	json_t *rows = serving_of(serving, c->kernel_name, t, t ? s->table_set[set].name : NULL, choice), *old;
 	size_t i;
 	json_array_foreach(rows, i, old)
 	{
@@ -256,8 +300,11 @@ json_t *run_header(const struct run_job *job, const json_t *opened, const char *
 	(void)!gethostname(host, sizeof host - 1);
 	run_time_text(now);
 	json_t *cases = json_array(), *serving = json_array(), *rigs = json_array();
-	for (int i = 0; i < job->suite->n_cases; i++)
-		json_array_append_new(cases, case_json(&job->suite->cases[i]));
+	for (int i = 0; i < job->suite->n_cases; i++) {
+		json_t *one = case_json(job->plan, i);
+		if (one)
+			json_array_append_new(cases, one);
+	}
 	scan_plan(job, serving, rigs);
 	struct run_tau tau;
 	run_tau_choose(job, &tau);
@@ -273,6 +320,8 @@ json_t *run_header(const struct run_job *job, const json_t *opened, const char *
 	json_object_set_new(h, "suite_sha256", json_string(job->suite->sha256));
 	json_object_set_new(h, "plan_hash", json_string(hash));
 	json_object_set_new(h, "cells", json_integer(plan_count(job->plan)));
+	json_object_set_new(h, "plan_cells", json_integer(plan_whole_count(job->plan)));
+	json_object_set_new(h, "filter", filter_json(job->filter));
 	json_object_set_new(h, "cases", cases);
 	json_object_set_new(h, "serving", serving);
 	json_object_set_new(h, "rigs", rigs);

@@ -29,6 +29,7 @@ struct run {
 	struct run_pairs pairs;
 	int64_t done, start_ns, checks_ns; /* checks_ns: wall time outside timing */
 	int64_t measured; /* cells that a worker ran, for the pace */
+	int64_t to_do; /* cells that are still to be measured, the one under way among them: none that a resumed file has */
 	const char *cell_id; /* under way */
 };
 

@@ -23,6 +23,9 @@ static bool same_run(const char *path, const json_t *old, const json_t *now, str
 		{"backend", "another backend"},
 		{"shard", "another shard"},
 		{"processes", "another number of processes"},
+		{"filter", "another choice of cells (--filter, --rerun-failed)"},
+		{"cells", "another choice of cells (--filter, --rerun-failed)"},
+		{"cases", "other checks (--checks)"},
 	};
 	for (size_t i = 0; i < sizeof same / sizeof *same; i++)
 		if (!json_equal(json_object_get(old, same[i].key), json_object_get(now, same[i].key)))

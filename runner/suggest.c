@@ -112,14 +112,13 @@ static void find_incumbent(struct suggest_row *r)
 	r->incumbent = NULL;
 	for (size_t c = 0; c < r->n_cells; c++) {
 		const char *selected = text_get(r->cell[c], "selected");
-		if (!*selected || (r->incumbent && strcmp(r->incumbent, selected) != 0)) {
-			r->incumbent = NULL; /* several are served here: only shipped is common to all */
-			break;
-		}
+		if (!*selected)
+			continue; /* a cell that no table judges says nothing of what is served */
+		r->several = r->several || (r->incumbent && strcmp(r->incumbent, selected) != 0);
 		r->incumbent = selected;
 	}
-	if (!r->incumbent)
-		r->incumbent = r->shipped;
+	if (!r->incumbent || r->several)
+		r->incumbent = r->shipped; /* of several only shipped is common to all */
 	r->arm = r->incumbent;
 }
 
@@ -157,6 +156,10 @@ static void consider(struct suggest *s, struct suggest_row *r, const char *arm, 
 	}
 	if (wrong)
 		add_note(s, r, arena_printf(s->arena, "%s is faster (%.3f), but %s", arm, exp(e.estimate), wrong));
+	else if (!suggest_table_name(s->header, r->cell[0], arm))
+		add_note(s, r,
+			 arena_printf(s->arena, "%s is faster (%.3f), but a table cannot name a graph or an environment",
+				      arm, exp(e.estimate)));
 	else if (!suggest_same_bits(r->cell, r->n_cells, arm, r->incumbent))
 		add_note(s, r,
 			 arena_printf(s->arena, "%s is faster (%.3f), but bits would change", arm, exp(e.estimate)));
@@ -201,8 +204,8 @@ static bool splits(struct suggest *s, const struct suggest_row *r, const char *a
 {
 	double fast = NAN, slow = NAN, fast_ratio = NAN, slow_ratio = NAN, fast_at = INFINITY, slow_at = -INFINITY;
 	for (size_t i = 0; i < r->n_cells; i++) {
-		double e, lo, hi, floor;
-		if (!suggest_compare(r->cell[i], arm, r->arm, tau_of(s), &e, &lo, &hi, &floor))
+		double e, lo, hi, floor, se;
+		if (!suggest_compare(r->cell[i], arm, r->arm, tau_of(s), &e, &lo, &hi, &floor, &se))
 			continue;
 		double at = key_of(r->cell[i], axis);
 		if (hi < -floor && e < fast_at) {
@@ -266,6 +269,7 @@ struct suggest *suggest_create(const struct verdict_file *run, const char *const
 	s->n_keys = n_keys;
 	for (int k = 0; k < n_keys; k++)
 		s->key[k] = key[k];
+	suggest_find_served(s);
 	if (!make_rows(s, run, err)) {
 		suggest_destroy(s);
 		return NULL;

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "record_parts.h"
 #include "report.h"
 #include "stats.h"
 #include "suggest.h"
@@ -15,7 +16,7 @@ static double sample(const json_t *arm, size_t r)
 }
 
 bool suggest_compare(const json_t *cell, const char *arm, const char *base, double tau, double *estimate, double *lo,
-		     double *hi, double *floor)
+		     double *hi, double *floor, double *se)
 {
 	const json_t *a = report_arm(cell, arm), *b = report_arm(cell, base);
 	double d[MAX_ROUNDS];
@@ -31,12 +32,17 @@ bool suggest_compare(const json_t *cell, const char *arm, const char *base, doub
 	/* What a second process would differ by, two-sided at about 5 %; and what shipped differs from itself here. */
 	*floor = fmax(2 * sqrt(2) * tau, isfinite(bias) ? fabs(bias) : 0);
 	struct interval iv;
-	if (n == 0 || stats_fixed_cut(n) < 0)
+	int cut;
+	*se = stats_walsh_se(d, n);
+	n = record_cut(cell, n, &cut);
+	if (n == 0 || cut < 0)
 		return false;
-	stats_walsh(d, n, stats_fixed_cut(n), &iv);
+	stats_walsh(d, n, cut, &iv);
 	*estimate = iv.estimate;
 	*lo = iv.lo;
 	*hi = iv.hi;
+	if (!isfinite(*se)) /* fewer than 8 rounds */
+		*se = (iv.hi - iv.lo) / (2 * 1.96);
 	return isfinite(iv.lo) && isfinite(iv.hi);
 }
 
@@ -45,15 +51,14 @@ struct suggest_evidence suggest_pool(const json_t *const *cell, size_t n, const 
 	struct suggest_evidence e = {.estimate = NAN, .lo = NAN, .hi = NAN};
 	double sum = 0, variance = 0, one_lo = NAN, one_hi = NAN;
 	for (size_t i = 0; i < n; i++) {
-		double estimate, lo, hi, floor;
-		if (!suggest_compare(cell[i], arm, base, tau, &estimate, &lo, &hi, &floor))
+		double estimate, lo, hi, floor, se;
+		if (!suggest_compare(cell[i], arm, base, tau, &estimate, &lo, &hi, &floor, &se))
 			continue;
 		e.cells++;
 		e.faster += hi < -floor;
 		e.slower += lo > floor;
 		e.floor = fmax(e.floor, floor);
 		sum += estimate;
-		double se = (hi - lo) / (2 * 1.96);
 		variance += se * se;
 		one_lo = lo;
 		one_hi = hi;

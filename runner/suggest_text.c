@@ -1,39 +1,10 @@
-/* suggest_text: the proposal as a table file, and in words. */
+/* suggest_text: the proposal in words. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "report.h"
 #include "suggest.h"
-
-/* A plain scalar where it is one without a doubt; else in double quotes. */
-static void yaml_text(FILE *f, const char *s)
-{
-	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.=+/-";
-	bool letter = (*s >= 'a' && *s <= 'z') || (*s >= 'A' && *s <= 'Z');
-	static const char *const words[] = {"true", "false", "null", "yes", "no", "on", "off", "default"};
-	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-		letter &= strcmp(s, words[i]) != 0;
-	if (letter && !s[strspn(s, plain)]) {
-		fputs(s, f);
-		return;
-	}
-	fputc('"', f);
-	for (; *s; s++) {
-		if ((unsigned char)*s < 0x20)
-			fprintf(f, "\\x%02x", *s);
-		else
-			fprintf(f, "%s%c", *s == '"' || *s == '\\' ? "\\" : "", *s);
-	}
-	fputc('"', f);
-}
-
-/* The word of a table for an arm: shipped has one of its own, unless another arm has that name. */
-static const char *table_word(const struct suggest_row *r, const char *arm)
-{
-	if (strcmp(arm, r->shipped) != 0 || report_arm(r->cell[0], "shipped"))
-		return arm;
-	return "shipped";
-}
 
 static void comment(FILE *f, const char *s)
 {
@@ -63,7 +34,7 @@ static void evidence_text(FILE *f, const struct suggest_evidence *e, const char 
 	fprintf(f, ", noise %.1f %%", 100 * (exp(e->floor) - 1));
 }
 
-static void why(FILE *f, const struct suggest_row *r)
+void suggest_write_why(FILE *f, const struct suggest_row *r)
 {
 	switch (r->outcome) {
 	case SUGGEST_CHANGED:
@@ -80,11 +51,16 @@ static void why(FILE *f, const struct suggest_row *r)
 		break;
 	default:
 		comment(f, r->arm);
-		fputs(" stays", f);
+		fputs(r->several ? " serves all" : " stays", f);
 		if (strcmp(r->arm, r->shipped) != 0) {
 			fputs(": ", f);
 			evidence_text(f, &r->evidence, r->arm, r->shipped);
 		}
+	}
+	if (r->lost) {
+		fputs("; LOST: ", f);
+		comment(f, r->lost);
+		fputs(": another key would keep it", f);
 	}
 	if (r->note) {
 		fputs("; ", f);
@@ -92,61 +68,11 @@ static void why(FILE *f, const struct suggest_row *r)
 	}
 }
 
-static const char *anew_text(int anew)
+const char *suggest_anew_text(int anew)
 {
 	return anew > 0   ? "each change was measured anew in a fresh process"
 	       : anew < 0 ? "nothing changes"
 			  : "NOT measured anew: the fastest of several arms wins by luck too; see --remeasure";
-}
-
-void suggest_write_table(const struct suggest *s, const char *run_path, int anew, FILE *f)
-{
-	const json_t *device = json_object_get(s->header, "device");
-	fputs("# From ", f);
-	comment(f, run_path);
-	fprintf(f, ", %s of ", text_get(s->header, "suite"));
-	comment(f, text_get(s->header, "started"));
-	fputs(" on ", f);
-	comment(f, text_get(device, "name"));
-	fprintf(f, ".\n# %s.\nabout: ", anew_text(anew));
-	char about[200];
-	snprintf(about, sizeof about, "%.60s, proposed from a run of %.10s", text_get(device, "name"),
-		 text_get(s->header, "started"));
-	/* In quotes: it holds blanks and commas. */
-	fputc('"', f);
-	for (const char *p = about; *p; p++)
-		fprintf(f, "%s%c", *p == '"' || *p == '\\' ? "\\" : "", (unsigned char)*p < 0x20 ? ' ' : *p);
-	fputs("\"\nkey: [", f);
-	for (int k = 0; k < s->n_keys; k++)
-		fprintf(f, "%s%s", k ? ", " : "", s->key[k]);
-	fputs("]\nlookup: exact          # a point that was not measured gets the default\nrows:\n", f);
-	for (size_t i = 0; i < s->n_rows; i++) {
-		const struct suggest_row *r = &s->row[i];
-		const bool first = i == 0 || strcmp(s->row[i - 1].kernel, r->kernel) != 0;
-		const bool last = i + 1 == s->n_rows || strcmp(s->row[i + 1].kernel, r->kernel) != 0;
-		if (first) {
-			fputs("  ", f);
-			yaml_text(f, r->kernel);
-			fputs(":\n", f);
-		}
-		fputs("    # ", f);
-		if (s->n_keys) {
-			keys(f, s, r, "=", ",");
-			fputs(": ", f);
-		}
-		why(f, r);
-		fputs("\n    - {", f);
-		keys(f, s, r, ": ", ", ");
-		fputs(s->n_keys ? ", arm: " : "arm: ", f);
-		yaml_text(f, table_word(r, r->arm));
-		fputs("}\n", f);
-		if (last && s->n_keys > 0) {
-			fputs("    - {arm: ", f);
-			yaml_text(f, table_word(r, r->shipped));
-			fputs("}\n", f);
-		}
-	}
-	fputs("default: shipped\n", f);
 }
 
 /* ---- words ---------------------------------------------------------------------------------------------------------- */
@@ -207,7 +133,7 @@ static void crossover(const struct suggest *s, const struct suggest_row *a, cons
 			break;
 		start = before;
 	}
-	fprintf(f, "crossover  %s", a->kernel);
+	fputs(a->kernel, f);
 	for (int i = 0; i < s->n_keys; i++)
 		if (i != k)
 			fprintf(f, " %s=%.10g", s->key[i], a->key[i]);
@@ -228,39 +154,91 @@ static void crossover(const struct suggest *s, const struct suggest_row *a, cons
 			exp(e_above.hi));
 	if (b->key[k] - a->key[k] > 1)
 		fprintf(f, "; between %.10g and %.10g not measured", a->key[k], b->key[k]);
-	fputc('\n', f);
+}
+
+/* A line's text while it is made, so that it can be wrapped. */
+struct field_text {
+	FILE *f;
+	char *text;
+	size_t n;
+};
+
+enum { LABEL = 11, WIDTH = 100 };
+
+static void field_begin(struct field_text *t)
+{
+	t->f = open_memstream(&t->text, &t->n);
+	if (!t->f)
+		abort();
+}
+
+static void field_end(struct field_text *t, const char *label, FILE *out)
+{
+	fclose(t->f);
+	fprintf(out, "%-*s", LABEL, label);
+	text_wrap(out, LABEL, WIDTH, t->text);
+	fputc('\n', out);
+	free(t->text);
 }
 
 void suggest_write_text(const struct suggest *s, int anew, FILE *f)
 {
-	size_t changes = suggest_changes(s), kept = 0;
+	size_t changes = suggest_changes(s), kept = 0, losses = suggest_losses(s);
 	for (size_t i = 0; i < s->n_rows; i++) {
 		const struct suggest_row *r = &s->row[i];
 		bool changed = r->outcome == SUGGEST_CHANGED || r->outcome == SUGGEST_FIXED;
-		if (!changed && !r->note) {
+		if (!changed && !r->note && !r->lost) {
 			kept++;
 			continue;
 		}
-		fprintf(f, "%-9s  %s ",
-			changed                           ? "change"
-			: r->outcome == SUGGEST_WITHDRAWN ? "withdrawn"
-							  : "keep",
-			r->kernel);
-		keys(f, s, r, "=", ",");
-		fputs(": ", f);
-		why(f, r);
-		fputc('\n', f);
+		struct field_text t;
+		field_begin(&t);
+		fprintf(t.f, "%s%s", r->kernel, s->n_keys ? " " : "");
+		keys(t.f, s, r, "=", ",");
+		fputs(": ", t.f);
+		suggest_write_why(t.f, r);
+		field_end(&t,
+			  changed                           ? "change"
+			  : r->lost                         ? "loses"
+			  : r->outcome == SUGGEST_WITHDRAWN ? "withdrawn"
+							    : "keep",
+			  f);
+	}
+	for (size_t i = 0; i < s->n_lost; i++) {
+		struct field_text t;
+		field_begin(&t);
+		fputs(s->lost[i], t.f);
+		field_end(&t, "loses", f);
 	}
 	for (int k = 0; k < s->n_keys; k++)
 		for (size_t i = 0; i < s->n_rows; i++) {
 			const struct suggest_row *b = next_along(s, &s->row[i], k);
-			if (b && strcmp(b->arm, s->row[i].arm) != 0)
-				crossover(s, &s->row[i], b, k, f);
+			if (b && strcmp(b->arm, s->row[i].arm) != 0) {
+				struct field_text t;
+				field_begin(&t);
+				crossover(s, &s->row[i], b, k, t.f);
+				field_end(&t, "crossover", f);
+			}
 		}
-	for (size_t i = 0; i < s->n_advice; i++)
-		fprintf(f, "key        %s\n", s->advice[i]);
+	for (size_t i = 0; i < s->n_advice; i++) {
+		struct field_text t;
+		field_begin(&t);
+		fputs(s->advice[i], t.f);
+		field_end(&t, "key", f);
+	}
 	if (kept)
 		fprintf(f, "keep       %zu row%s: nothing is faster than what is served, beyond the noise\n", kept,
 			kept == 1 ? "" : "s");
-	fprintf(f, "%zu of %zu rows change; %s\n", changes, s->n_rows, anew_text(anew));
+	char *last = arena_printf(s->arena, "%zu of %zu rows change; %s", changes, s->n_rows, suggest_anew_text(anew));
+	if (losses && anew < 0)
+		last = arena_printf(s->arena,
+				    "%zu of %zu rows change, but what is served is LOST in %zu place%s (loses, above)",
+				    changes, s->n_rows, losses, losses == 1 ? "" : "s");
+	else if (losses)
+		last = arena_printf(s->arena,
+				    "%zu of %zu rows change, and what is served is LOST in %zu place%s (loses, "
+				    "above); %s",
+				    changes, s->n_rows, losses, losses == 1 ? "" : "s", suggest_anew_text(anew));
+	text_wrap(f, 0, WIDTH, last);
+	fputc('\n', f);
 }

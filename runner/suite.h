@@ -133,10 +133,12 @@ struct suite_case {
 	const struct axis *axis;
 	int n_axes;
 	const struct selector *exclude;
+	const struct mark *exclude_mark;
 	int n_excludes;
 	uint64_t seed;
 	struct timing timing;
 	struct checks checks;
+	struct mark select_mark; /* of regression.select */
 	const char *const *tag;
 	int n_tags;
 	struct mark mark;

@@ -2,8 +2,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "npy.h"
 #include "suite_load.h"
 #include "yaml_scalar.h"
 
@@ -216,8 +216,12 @@ static bool npy_path(struct loader *l, const char *dir, const struct yaml_node *
 {
 	const char *path = path_join(l->arena, dir, v->text);
 	char *real = realpath(path, NULL);
-	if (!real || access(real, R_OK)) {
-		diag_add(l->diags, DIAG_ERROR, v->mark, "%s: %s", path, strerror(errno));
+	struct err why;
+	if (!real || !npy_check(path, &why)) {
+		if (real)
+			diag_add(l->diags, DIAG_ERROR, v->mark, "%s", why.text);
+		else
+			diag_add(l->diags, DIAG_ERROR, v->mark, "%s: %s", path, strerror(errno));
 		free(real);
 		return false;
 	}

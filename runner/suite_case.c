@@ -231,13 +231,15 @@ static void excludes_make(struct loader *l, struct case_load *k)
 	const struct yaml_node *v = yaml_get(k->node, "exclude", NULL);
 	int n = v ? v->kind == YAML_TREE_SEQ ? v->n : 1 : 0;
 	struct selector *s = arena_array(l->arena, (size_t)n, sizeof *s);
+	struct mark *mark = arena_array(l->arena, (size_t)n, sizeof *mark);
 	k->c->exclude = s;
+	k->c->exclude_mark = mark;
 	for (int i = 0; i < n; i++) {
 		const struct yaml_node *item = v->kind == YAML_TREE_SEQ ? v->item[i] : v;
 		if (item->bad || !selector_make(l, item, cell_key_known, l, &s[k->c->n_excludes]))
 			continue;
 		if (s[k->c->n_excludes].n_terms)
-			k->c->n_excludes++;
+			mark[k->c->n_excludes++] = item->mark;
 		else
 			diag_add(l->diags, DIAG_ERROR, item->mark, "this selector leaves out every point");
 	}

@@ -173,6 +173,7 @@ static void regression_check(struct loader *l, struct case_load *k)
 {
 	struct check_regression *c = &k->c->checks.regression;
 	needs(l, k, CHECK_REGRESSION, "select", c->select);
+	k->c->select_mark = origin_mark(l, "checks.regression.select", k->c->mark);
 	one_arm(l, k, &c->against, "checks.regression.against");
 	if (!c->select || k->bad_arms)
 		return;

@@ -53,12 +53,26 @@ static void problem(struct met *m, const char *word, const char *text, const jso
 	m->where = cell;
 }
 
-static void meet(struct arena *a, struct met *m, const json_t *cell, const char *arm, double tau)
+/* The run's name for an arm of the table: a suite may give an arm a name of its own. */
+static const char *name_in(const json_t *header, const json_t *cell, const char *word)
 {
-	const char *shipped = shipped_of(cell);
+	const json_t *arm;
+	size_t i;
+	if (strcmp(word, "shipped") == 0)
+		return report_arm(cell, word) ? word : shipped_of(cell);
+	json_array_foreach(json_object_get(cell, "arms"), i, arm)
+	{
+		const char *name = text_get(arm, "name"), *of_table = suggest_table_name(header, cell, name);
+		if (of_table && strcmp(of_table, word) == 0)
+			return name;
+	}
+	return word;
+}
+
+static void meet(struct arena *a, struct met *m, const json_t *header, const json_t *cell, const char *word, double tau)
+{
+	const char *shipped = shipped_of(cell), *arm = name_in(header, cell, word);
 	m->cells++;
-	if (strcmp(arm, "shipped") == 0 && !report_arm(cell, arm))
-		arm = shipped;
 	const json_t *x = report_arm(cell, arm);
 	if (!x) {
 		problem(m, "not there", arena_printf(a, "%s is no arm of this run", arm), cell);
@@ -69,10 +83,10 @@ static void meet(struct arena *a, struct met *m, const json_t *cell, const char 
 	const char *wrong = suggest_wrong(a, &cell, 1, arm);
 	if (wrong)
 		problem(m, "wrong", wrong, cell);
-	double e, lo, hi, floor;
+	double e, lo, hi, floor, se;
 	if (strcmp(arm, shipped) == 0)
 		return;
-	if (!suggest_compare(cell, arm, shipped, tau, &e, &lo, &hi, &floor)) {
+	if (!suggest_compare(cell, arm, shipped, tau, &e, &lo, &hi, &floor, &se)) {
 		problem(m, "not timed", arena_printf(a, "%s was not timed against shipped", arm), cell);
 		return;
 	}
@@ -88,12 +102,22 @@ static void meet(struct arena *a, struct met *m, const json_t *cell, const char 
 	}
 }
 
-static void row_text(FILE *f, const struct table *t, const struct table_row *r)
+/* "table.yaml:5  mla.absorb_q t_q=8: " */
+static const char *row_text(struct arena *a, const struct table *t, const struct table_row *r)
 {
-	fprintf(f, "%s:%d  %s", r->mark.file ? r->mark.file : t->path, r->mark.line, r->kernel ? r->kernel : "*");
+	const char *text = arena_printf(a, "%s:%d  %s", r->mark.file ? r->mark.file : t->path, r->mark.line,
+					r->kernel ? r->kernel : "*");
 	for (int k = 0; k < t->n_keys && !r->is_default; k++)
-		fprintf(f, "%s%s=%.10g", k ? "," : " ", t->key[k], r->key[k].d);
-	fprintf(f, "%s: ", r->is_default && t->n_keys ? " default" : "");
+		text = arena_printf(a, "%s%s%s=%.10g", text, k ? "," : " ", t->key[k], r->key[k].d);
+	return arena_printf(a, "%s%s: ", text, r->is_default && t->n_keys ? " default" : "");
+}
+
+static void put_line(FILE *f, const char *word, const char *text)
+{
+	enum { LABEL = 11, WIDTH = 100 };
+	fprintf(f, "%-*s", LABEL, word);
+	text_wrap(f, LABEL, WIDTH, text);
+	fputc('\n', f);
 }
 
 int table_check(const struct table *t, const struct verdict_file *run, FILE *f, int *checked)
@@ -112,37 +136,34 @@ int table_check(const struct table *t, const struct verdict_file *run, FILE *f, 
 			continue;
 		const struct table_row *row = table_lookup(t, text_get(cell, "kernel"), at, numbers_of(cell, at), &err);
 		if (!row) {
-			fprintf(f, "no row     %s: %s\n", text_short_id(cell), err.text);
+			put_line(f, "no row", arena_printf(a, "%s: %s", text_short_id(cell), err.text));
 			lines++;
 			continue;
 		}
-		meet(a, &met[row - t->row], cell, row->arm, isfinite(tau) ? tau : 0.0025);
+		meet(a, &met[row - t->row], run->header, cell, row->arm, isfinite(tau) ? tau : 0.0025);
 	}
 	for (int i = 0; i < t->n_rows; i++) {
 		const struct table_row *r = &t->row[i];
 		const struct met *m = &met[i];
 		*checked += m->cells > 0;
 		if (m->problem) {
-			fprintf(f, "%-10s ", m->word);
-			row_text(f, t, r);
-			fputs(m->problem, f);
-			if (!strstr(m->problem, text_short_id(m->where)))
-				fprintf(f, " (%s)", text_short_id(m->where));
-			fputc('\n', f);
+			const char *where = text_short_id(m->where);
+			put_line(f, m->word,
+				 arena_printf(a, strstr(m->problem, where) ? "%s%s" : "%s%s (%s)", row_text(a, t, r),
+					      m->problem, where));
 			lines++;
 		}
 		if (m->slower) {
-			fprintf(f, "slower     ");
-			row_text(f, t, r);
-			fprintf(f, "%s is %.3f [%.3f, %.3f] of shipped in %s; slower in %d of %d cells\n", r->arm,
-				m->ratio, m->lo, m->hi, text_short_id(m->worst), m->slower, m->cells);
+			put_line(f, "slower",
+				 arena_printf(a, "%s%s is %.3f [%.3f, %.3f] of shipped in %s; slower in %d of %d cells",
+					      row_text(a, t, r), r->arm, m->ratio, m->lo, m->hi,
+					      text_short_id(m->worst), m->slower, m->cells));
 			lines++;
 		}
 		/* A default row is for what was not thought of; a keyed one is a claim. */
 		if (m->cells == 0 && !r->is_default) {
-			fprintf(f, "unmeasured ");
-			row_text(f, t, r);
-			fprintf(f, "no cell of the run looks %s up\n", r->arm);
+			put_line(f, "unmeasured",
+				 arena_printf(a, "%sno cell of the run looks %s up", row_text(a, t, r), r->arm));
 			lines++;
 		}
 	}

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "infile.h"
 #include "stats.h"
 
 enum { FORMAT = 1, PATH_CAP = 4096 };
@@ -38,7 +39,13 @@ static json_t *load(const char *path, struct err *err)
 	json_error_t why;
 	if (access(path, F_OK) != 0 && (errno == ENOENT || errno == ENOTDIR))
 		return json_pack("{s:i, s:{}}", "format", FORMAT, "devices");
-	json_t *j = json_load_file(path, JSON_REJECT_DUPLICATES, &why);
+	FILE *f = infile_stream(path, INFILE_PLAIN, err);
+	if (!f) {
+		err_prefix(err, "%s", path);
+		return NULL;
+	}
+	json_t *j = json_loadf(f, JSON_REJECT_DUPLICATES, &why);
+	fclose(f);
 	if (!j) {
 		err_set(err, "%s: %s; remove the file to start anew", path, why.text);
 		return NULL;

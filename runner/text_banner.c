@@ -63,19 +63,23 @@ static void device_text(const struct text *t, FILE *f, const json_t *h)
 		fprintf(f, "   %lld processes", (long long)text_integer(h, "processes"));
 }
 
+static bool is_timed(const json_t *c)
+{
+	const json_t *check;
+	size_t i;
+	json_array_foreach(json_object_get(c, "checks"), i,
+			   check) if (strcmp(text_string(check), "regression") == 0 ||
+				      strcmp(text_string(check), "ratio") == 0) return true;
+	return false;
+}
+
 static void rigs_text(const struct text *t, FILE *f, const json_t *h)
 {
 	const json_t *rigs = json_object_get(h, "rigs"), *rig;
 	size_t i;
 	bool asked = false;
 	const json_t *c;
-	json_array_foreach(json_object_get(h, "cases"), i, c)
-	{
-		const json_t *check;
-		size_t k;
-		json_array_foreach(json_object_get(c, "checks"), k, check) asked |=
-			strcmp(text_string(check), "regression") == 0 || strcmp(text_string(check), "ratio") == 0;
-	}
+	json_array_foreach(json_object_get(h, "cases"), i, c) asked |= is_timed(c);
 	if (!asked)
 		return;
 	fputs("   timing: ", f);
@@ -116,6 +120,10 @@ static void sweep_text(const struct text *t, FILE *f, const json_t *c)
 	names_text(f, json_object_get(c, "arms"));
 	if (json_is_true(json_object_get(json_object_get(c, "timing"), "null_arm")))
 		fputs(" + null", f);
+	if (json_array_size(json_object_get(c, "checks")) == 0) {
+		fputs("; skipped: none of the checks asked for is in this case", f);
+		return;
+	}
 	fputs("; checks ", f);
 	names_text(f, json_object_get(c, "checks"));
 }
@@ -148,7 +156,9 @@ static void ready_text(const struct text *t, FILE *f, const json_t *h)
 	const json_t *c = json_object_get(h, "calibration"), *scrub = json_object_get(c, "scrub");
 	char buf[24];
 	if (!json_is_object(c)) {
-		fputs("no calibration: no worker came up", f);
+		fputs(text_integer(h, "cells") == 0 ? "nothing to do: no cell is in this part of the plan"
+						    : "no calibration: no worker came up",
+		      f);
 		return;
 	}
 	const char *bar = "";
@@ -235,8 +245,12 @@ void text_banner(struct text *t)
 	text_paint(t, out, TEXT_BOLD, "%s", text_get(h, "suite"));
 	FILE *f = open_memstream(&line, &n);
 	if (f) {
-		int64_t cells = text_integer(h, "cells");
-		fprintf(f, "  %s cell%s   ", text_count(buf, cells), cells == 1 ? "" : "s");
+		int64_t cells = text_integer(h, "cells"), all = text_integer(h, "plan_cells");
+		char whole[32];
+		if (all > cells)
+			fprintf(f, "  %s of %s cells   ", text_count(buf, cells), text_count(whole, all));
+		else
+			fprintf(f, "  %s cell%s   ", text_count(buf, cells), cells == 1 ? "" : "s");
 		device_text(t, f, h);
 		rigs_text(t, f, h);
 		fclose(f);
@@ -259,7 +273,8 @@ void text_banner(struct text *t)
 		const json_t *before = i ? json_array_get(json_object_get(h, "cases"), i - 1) : NULL;
 		if (!json_equal(json_object_get(before, "geometries"), json_object_get(c, "geometries")))
 			field(t, "geometry", geometry_text, c);
-		if (!json_equal(json_object_get(before, "timing"), json_object_get(c, "timing")))
+		if (is_timed(c) &&
+		    !(is_timed(before) && json_equal(json_object_get(before, "timing"), json_object_get(c, "timing"))))
 			field(t, "timing", timing_text, c);
 	}
 	if (!t->pair)

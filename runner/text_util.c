@@ -109,6 +109,8 @@ void text_wrap(FILE *f, int indent, int width, const char *s)
 	bool first = true;
 	while (*s) {
 		size_t gap = strspn(s, " "), len = strcspn(s + gap, " \n");
+		if (strncmp(s + gap + len, " %", 2) == 0) /* a number stays with its sign */
+			len += 1 + strcspn(s + gap + len + 1, " \n");
 		char *word = strndup(s + gap, len);
 		if (!word)
 			return;
@@ -214,7 +216,10 @@ char *text_seconds(char buf[24], double ns)
 	double s = ns / 1e9;
 	if (!(s >= 0 && s < 1e12))
 		return strcpy(buf, "?");
-	if (s < 100)
+	/* What is not nothing is not shown as nothing. */
+	if (s > 0 && s < 0.05)
+		snprintf(buf, 24, s < 9.95e-4 ? "%.3g us" : "%.3g ms", s * (s < 9.95e-4 ? 1e6 : 1e3));
+	else if (s < 100)
 		snprintf(buf, 24, "%.1f s", s);
 	else if (s < 3600)
 		snprintf(buf, 24, "%d min %d s", (int)s / 60, (int)s % 60);

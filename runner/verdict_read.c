@@ -2,13 +2,13 @@
 #include "verdict.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "git.h"
+#include "infile.h"
 #include "record.h"
 
 /* A cell of 24 arms and 1024 rounds is below 1 MiB. */
@@ -44,9 +44,9 @@ struct verdict_reader *verdict_open(const char *path, struct err *err)
 		r->git = git_show_open(path, err);
 		r->fd = r->git ? git_show_fd(r->git) : -1;
 	} else {
-		r->fd = open(path, O_RDONLY | O_CLOEXEC);
+		r->fd = infile_open(path, INFILE_STREAM, err);
 		if (r->fd < 0)
-			err_set(err, "%s: cannot open: %s", path, strerror(errno));
+			err_prefix(err, "%s: cannot open", path);
 	}
 	if (r->fd < 0) {
 		free(r->path);

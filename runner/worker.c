@@ -215,6 +215,8 @@ int worker_main(int argc, char **argv)
 	/* A worker never outlives its supervisor, and leaves signals of the terminal to it. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	signal(SIGINT, SIG_IGN);
+	signal(SIGTERM, SIG_IGN); /* timeout(1) and a scheduler send it to the whole group */
+	signal(SIGHUP, SIG_IGN);
 	signal(SIGPIPE, SIG_IGN);
 	/* What a kernel prints must not reach a verdict file that goes to stdout. */
 	dup2(STDERR_FILENO, STDOUT_FILENO);

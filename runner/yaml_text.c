@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
+#include "infile.h"
 #include "yaml_tree.h"
 
 static size_t sequence_bytes(unsigned char c)
@@ -66,14 +66,11 @@ char *yaml_read_file(struct arena *a, const char *path, struct mark from, size_t
 	struct mark at = from.file ? from : (struct mark){arena_strdup(a, path), 0, 0, 0};
 	const char *prefix = from.file ? path : "", *colon = from.file ? ": " : "";
 	char *text = NULL;
-	struct stat st;
-	FILE *f = fopen(path, "rb");
-	if (!f || fstat(fileno(f), &st)) {
-		diag_add(d, DIAG_ERROR, at, "%s%s%s", prefix, colon, strerror(errno));
-		goto out;
-	}
-	if (S_ISDIR(st.st_mode)) {
-		diag_add(d, DIAG_ERROR, at, "%s%sa folder, not a file", prefix, colon);
+	struct err why;
+	/* What a suite names is read again, for its hash. */
+	FILE *f = infile_stream(path, from.file ? INFILE_PLAIN : INFILE_STREAM, &why);
+	if (!f) {
+		diag_add(d, DIAG_ERROR, at, "%s%s%s", prefix, colon, why.text);
 		goto out;
 	}
 	text = arena_alloc(a, YAML_MAX_BYTES + 2);

@@ -221,8 +221,8 @@ END_TEST
 
 START_TEST(select_by_name)
 {
-	fx.cases[0].checks.regression.select = "trial"; /* not in a table: any arm may be asked for */
-	fx.arm[2] = (struct arm_use){.name = "trial", .arm = "trial", .role = ROLE_HEADROOM};
+	fx.cases[0].checks.regression.select = "trial"; /* not in a table: a candidate may be asked for */
+	fx.arm[2] = (struct arm_use){.name = "trial", .arm = "trial", .role = ROLE_CANDIDATE};
 	struct plan *p = must_build();
 	ck_assert_int_eq(cell_at(p, 0).selection, SELECT_ARM);
 	ck_assert_str_eq(cell_at(p, 0).selected, "trial");
@@ -232,6 +232,11 @@ START_TEST(select_by_name)
 	p = must_build();
 	ck_assert_int_eq(cell_at(p, 0).selection, SELECT_NOT_TIMED);
 	plan_destroy(p);
+	/* Headroom is never served, by a table or by name; the line that names it is told. */
+	fx.cases[0].checks.regression.select = "trial";
+	fx.cases[0].select_mark = line(55);
+	fx.arm[2].role = ROLE_HEADROOM;
+	must_fail("s.yaml:55:1: error: arm 'trial' is headroom in case 'c': timed, never served", "1 error");
 }
 END_TEST
 

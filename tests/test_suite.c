@@ -463,13 +463,27 @@ START_TEST(includes_are_so_deep)
 		snprintf(path, sizeof path, "%s/x%d.yaml", dir, i);
 		remove(path);
 	}
-	put_file(dir, "a.npy", "");
+	put_file(dir, "a.npy", "no array");
 	snprintf(content, sizeof content,
 		 "assay: 1\nsuite: t\ngeometries: {g: {n_head: 4, kv_rank: 16, d_nope: 8}}\n"
 		 "distributions: {unit: {fill: npy, path: a.npy}}\n%s%s",
 		 CASE, CHECKS);
 	put_file(dir, "top.yaml", content);
 	snprintf(path, sizeof path, "%s/top.yaml", dir);
+	diags_destroy(diags);
+	diags = diags_create();
+	/* A file that is no array is refused here, not by each cell. */
+	ck_assert_ptr_null(suite_load(path, &opt, diags));
+	ck_assert_ptr_nonnull(strstr(messages(), "/a.npy: it is no .npy file"));
+	char array[512];
+	snprintf(array, sizeof array, "%s/a.npy", dir);
+	static const char head[] = "{'descr': '<f4', 'fortran_order': False, 'shape': (4, 16, 8), }";
+	FILE *f = fopen(array, "wb");
+	fwrite("\x93NUMPY\1\0", 1, 8, f);
+	fputc((int)strlen(head), f);
+	fputc(0, f);
+	fputs(head, f);
+	fclose(f);
 	diags_destroy(diags);
 	diags = diags_create();
 	struct suite *s = suite_load(path, &opt, diags);
@@ -479,8 +493,7 @@ START_TEST(includes_are_so_deep)
 	ck_assert_str_eq(npy + strlen(npy) - 6, "/a.npy");
 	suite_destroy(s);
 	remove(path);
-	snprintf(path, sizeof path, "%s/a.npy", dir);
-	remove(path);
+	remove(array);
 	remove(dir);
 }
 END_TEST
