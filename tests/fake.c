@@ -13,7 +13,7 @@ struct fake {
 	struct backend_ops table; /* as scripted */
 	struct device_info info;
 	struct fake_script s;
-	double clock_ns; /* virtual */
+	double clock_ns, queued_ns; /* virtual; what is queued and not waited for */
 	double mark_ns[BACKEND_MARKS];
 	uint64_t random;
 	double error; /* of ln(time), lag 1 */
@@ -99,6 +99,12 @@ static int64_t ticks(const struct fake *f, double ns)
 	return (int64_t)floor(ns / (double)tick) * tick;
 }
 
+/* What a launch or a scrub takes, now or when it is waited for. */
+static void pass_time(struct fake *f, double ns)
+{
+	*(f->s.queued ? &f->queued_ns : &f->clock_ns) += ns;
+}
+
 /* ---- vtable --------------------------------------------------------------------------------------------------------- */
 
 static void fake_close(struct backend *b)
@@ -129,6 +135,10 @@ static void *fake_alloc(struct backend *b, size_t bytes, struct err *err)
 	if (f->s.alloc_limit_bytes > 0 && bytes > (size_t)f->s.alloc_limit_bytes) {
 		err_set(err, "fake: cannot allocate %zu bytes, there are %lld", bytes,
 			(long long)f->s.alloc_limit_bytes);
+		return NULL;
+	}
+	if (f->s.memory_bytes > 0 && f->in_use + (int64_t)bytes > f->s.memory_bytes) {
+		err_set(err, "fake: cannot allocate %zu bytes, the memory is full", bytes);
 		return NULL;
 	}
 	unsigned char *p =
@@ -198,8 +208,10 @@ static bool fake_scrub(struct backend *b, int64_t bytes, struct err *err)
 	if (bytes == 0)
 		return true;
 	f->scrubs++;
+	if (f->scrubs == f->s.scrub_fail_call)
+		return err_set(err, "scripted failure of the scrub");
 	f->last_scrub = bytes;
-	f->clock_ns += f->s.scrub_ns > 0 ? f->s.scrub_ns : 1000;
+	pass_time(f, f->s.scrub_ns > 0 ? f->s.scrub_ns : 1000);
 	f->scrubbed = true;
 	return true;
 }
@@ -211,7 +223,7 @@ static bool fake_mark(struct backend *b, int slot, struct err *err)
 		return false;
 	if (slot < 0 || slot >= BACKEND_MARKS)
 		return err_set(err, "fake: mark %d is not in 0..%d", slot, BACKEND_MARKS - 1);
-	f->mark_ns[slot] = f->clock_ns;
+	f->mark_ns[slot] = f->clock_ns + f->queued_ns;
 	return true;
 }
 
@@ -239,7 +251,7 @@ static bool fake_launch(struct backend *b, const struct launch *l, struct err *e
 	if (!remember(f, &(struct fake_event){l->ops, l->call->arm_arg, ns, f->scrubbed, l->graph != NULL,
 					      l->call->tensor ? l->call->tensor[0] : NULL}))
 		return err_set(err, "fake: out of memory");
-	f->clock_ns += ns;
+	pass_time(f, ns);
 	f->scrubbed = false;
 	if (f->s.lost_launch > 0 && k >= f->s.lost_launch) {
 		f->lost = true; /* as on a GPU: the launch itself is accepted, the wait for it tells */
@@ -279,6 +291,9 @@ static void fake_graph_free(struct backend *b, void *graph)
 
 static bool fake_sync(struct backend *b, bool *lost, struct err *err)
 {
+	struct fake *f = fake_of(b);
+	f->clock_ns += f->queued_ns;
+	f->queued_ns = 0;
 	*lost = fake_of(b)->lost;
 	return !gone(fake_of(b), err);
 }

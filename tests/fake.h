@@ -47,6 +47,8 @@ struct fake_script {
 
 	int64_t tick_ns; /* now() and elapsed() are multiples of it; 0: 1 */
 	double scrub_ns; /* 0: 1000 */
+	int64_t scrub_fail_call; /* this scrub fails with "scripted failure of the scrub" */
+	bool queued; /* as on a device: what is queued takes its time when it is waited for, not when it is queued */
 	bool scrub_ineffective; /* the scrub takes its time and evicts nothing */
 	int64_t scrub_masked; /* so many scrubs from the first evict nothing: a neighbour keeps what they should have put out */
 	bool elapsed_zero; /* every two marks are 0 ns apart */
@@ -59,6 +61,7 @@ struct fake_script {
 	int64_t flip_launch; /* after this launch a bit of the first byte of this tensor is other than it should be */
 	int flip_tensor;
 	int64_t silent_launch; /* from this launch on kernels are not run, and nothing says so */
+	int64_t memory_bytes; /* all that can be had together; 0: no limit */
 	int64_t alloc_limit_bytes; /* more at a time cannot be had; 0: no limit */
 
 	int64_t throttle_call, throttle_calls; /* state() tells of throttling at this call and so many from it */

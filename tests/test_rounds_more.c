@@ -1,0 +1,226 @@
+/* What a launch's sample is made of: waits, scrubs, copies of the inputs. Each of these was once a line that could be taken out of rounds.c without a
+ * test noticing (tools/mutate). */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "exec.h"
+#include "fake.h"
+#include "registry.h"
+#include "rounds.h"
+#include "test_cell.h"
+
+struct bed {
+	struct registry *registry;
+	struct backend *be;
+	struct exec *exec;
+	struct exec_beat beat;
+	struct cell c;
+};
+
+/* probe.faults with shipped, split=2 and split=4, which is served; 10 us each. */
+static void bed_open(struct bed *b, const struct fake_script *script)
+{
+	struct err err;
+	memset(b, 0, sizeof(*b));
+	b->registry = registry_create();
+	b->be = fake_create(script);
+	b->exec = exec_create(b->be, &err);
+	ck_assert(b->exec);
+	test_cell(&b->c, b->registry, "probe.faults", "shipped", "split=2", "split=4", NULL);
+	b->c.checks.on = 1u << CHECK_REGRESSION;
+	b->c.selection = SELECT_ARM;
+	b->c.selected = "split=4";
+}
+
+static void bed_close(struct bed *b)
+{
+	exec_destroy(b->exec);
+	ck_assert_int_eq(fake_memory_in_use(b->be), 0);
+	backend_ops_of(b->be)->close(b->be);
+	registry_destroy(b->registry);
+}
+
+static json_t *play(struct bed *b)
+{
+	const struct exec_sink sink = {.beat = &b->beat};
+	struct err err = {{0}};
+	json_t *facts = NULL;
+	ck_assert_msg(exec_cell(b->exec, &b->c, &sink, &facts, &err) == EXEC_OK, "%s", err.text);
+	return facts;
+}
+
+static const json_t *arm_samples(const json_t *facts, size_t arm)
+{
+	return json_object_get(json_array_get(json_object_get(facts, "arms"), arm), "samples_ns");
+}
+
+static int64_t of(const json_t *facts, const char *object, const char *key)
+{
+	return json_integer_value(json_object_get(json_object_get(facts, object), key));
+}
+
+/* On a device work is queued. Whichever clock, a sample is the launch: the scrub before it is waited for, or lies before the mark, and so is the launch. */
+START_TEST(samples_of_a_queue)
+{
+	static const enum clock_kind clocks[] = {CLOCK_DEVICE, CLOCK_LAUNCH_TO_COMPLETION};
+	for (int k = 0; k < 2; k++) {
+		struct bed b;
+		bed_open(&b, &(struct fake_script){.queued = true, .scrub_ns = 777000});
+		b.c.timing.clock = clocks[k];
+		json_t *facts = play(&b);
+		for (size_t a = 0; a < 4; a++) {
+			ck_assert_uint_ge(json_array_size(arm_samples(facts, a)), 8);
+			for (size_t r = 0; r < json_array_size(arm_samples(facts, a)); r++) {
+				/* now() itself moves the fake's clock by 1 ns. */
+				const json_int_t ns = json_integer_value(json_array_get(arm_samples(facts, a), r));
+				ck_assert_msg(ns == 10000 + k, "clock %d, arm %zu, round %zu: %lld ns", k, a, r,
+					      (long long)ns);
+			}
+		}
+		json_decref(facts);
+		bed_close(&b);
+	}
+}
+END_TEST
+
+/* A scrub that failed has not evicted: the round counts for nobody. */
+START_TEST(scrub_that_fails)
+{
+	static const enum clock_kind clocks[] = {CLOCK_DEVICE, CLOCK_LAUNCH_TO_COMPLETION};
+	for (int k = 0; k < 2; k++) {
+		struct bed b;
+		int64_t scrubs;
+		bed_open(&b, NULL);
+		b.c.timing.clock = clocks[k];
+		json_t *facts = play(&b);
+		scrubs = fake_scrubs(b.be, NULL);
+		ck_assert_int_eq(of(facts, "measure", "dropped"), 0);
+		ck_assert_int_eq(of(facts, "measure", "rounds"), 8);
+		json_decref(facts);
+		/* The same again, but for the last scrub but one of its rounds: calibration is not done twice. */
+		fake_script_of(b.be)->scrub_fail_call = 2 * scrubs - 1;
+		facts = play(&b);
+		const int64_t per_cell = fake_scrubs(b.be, NULL) - scrubs;
+		json_decref(facts);
+		fake_script_of(b.be)->scrub_fail_call = fake_scrubs(b.be, NULL) + per_cell - 1;
+		facts = play(&b);
+		ck_assert_int_eq(of(facts, "measure", "dropped"), 1);
+		ck_assert_int_eq(of(facts, "measure", "rounds"), 9);
+		ck_assert(json_is_null(json_array_get(arm_samples(facts, 0), 7)));
+		json_decref(facts);
+		bed_close(&b);
+	}
+}
+END_TEST
+
+/* What a cell cost tells scrubs from launches. */
+START_TEST(cost_of_scrubs)
+{
+	struct bed b;
+	bed_open(&b, NULL);
+	json_t *facts = play(&b);
+	ck_assert_int_gt(of(facts, "cost", "scrub_ns"), 0);
+	ck_assert_int_gt(of(facts, "cost", "launch_ns"), 0);
+	json_decref(facts);
+	b.c.timing.scrub = SCRUB_NONE;
+	facts = play(&b);
+	ck_assert_int_eq(of(facts, "cost", "scrub_ns"), 0);
+	ck_assert_int_gt(of(facts, "cost", "launch_ns"), 0);
+	json_decref(facts);
+	bed_close(&b);
+}
+END_TEST
+
+/* Four launches a round over four copies of the inputs: without a step at the end of a round each arm would have a copy of its own, and what
+ * differs between copies would be taken for the arm. */
+START_TEST(each_arm_has_every_copy)
+{
+	enum { ARMS = 4, ROUNDS = 8 };
+	struct bed b;
+	bed_open(&b, NULL);
+	b.c.timing.scrub = SCRUB_ROTATE;
+	b.c.timing.rotate_copies = ARMS;
+	b.c.timing.order = ORDER_FIXED;
+	b.c.timing.rounds = ROUNDS;
+	json_t *facts = play(&b);
+	const int64_t from = fake_launches(b.be) - 6 - ARMS * ROUNDS; /* six that check again */
+	for (int a = 0; a < ARMS; a++) {
+		const void *seen[ARMS] = {NULL};
+		int n = 0;
+		for (int r = 0; r < ROUNDS; r++) {
+			const struct fake_event *e = fake_event_at(b.be, from + 1 + ARMS * r + a);
+			int k = 0;
+			while (k < n && seen[k] != e->first)
+				k++;
+			if (k == n)
+				seen[n++] = e->first;
+			ck_assert_ptr_ne(e->first, fake_event_at(b.be, from + ARMS * r + a)->first);
+		}
+		ck_assert_msg(n == ARMS, "arm %d had %d of %d copies", a, n, ARMS);
+	}
+	json_decref(facts);
+	bed_close(&b);
+}
+END_TEST
+
+/* More copies than fit: the cell is checked, and not timed, and a note says why. */
+START_TEST(copies_that_do_not_fit)
+{
+	struct bed b;
+	bool told = false;
+	size_t i;
+	json_t *n;
+	bed_open(&b, &(struct fake_script){.memory_bytes = 16 << 20});
+	b.c.timing.scrub = SCRUB_ROTATE;
+	b.c.timing.rotate_copies = 4000;
+	json_t *facts = play(&b);
+	ck_assert_int_eq(of(facts, "measure", "rounds"), 0);
+	json_array_foreach(json_object_get(facts, "notes"), i, n) told |=
+		strstr(json_string_value(n), "not timed: ") != NULL;
+	ck_assert(told);
+	json_decref(facts);
+	b.c.timing.rotate_copies = 4;
+	facts = play(&b);
+	ck_assert_int_eq(of(facts, "measure", "rounds"), 8);
+	json_decref(facts);
+	bed_close(&b);
+}
+END_TEST
+
+/* A warm-up that fails is over; it is not tried again and again until its time has passed. */
+START_TEST(warm_up_that_fails)
+{
+	int64_t launches[2];
+	for (int k = 0; k < 2; k++) {
+		struct bed b;
+		bed_open(&b, NULL);
+		b.c.timing.warmup_ns = 2000000; /* 180 launches, each with its scrub */
+		/* Rounds are 8 of 5 launches, and 6 check again. */
+		fake_script_of(b.be)->fail_launch = k ? launches[0] - 46 - 100 : 0;
+		json_decref(play(&b));
+		launches[k] = fake_launches(b.be);
+		bed_close(&b);
+	}
+	ck_assert_msg(launches[1] <= launches[0] - 90, "%lld launches, %lld without a failure", (long long)launches[1],
+		      (long long)launches[0]);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("rounds_more");
+	TCase *t = tcase_create("rounds_more");
+	tcase_add_test(t, samples_of_a_queue);
+	tcase_add_test(t, scrub_that_fails);
+	tcase_add_test(t, cost_of_scrubs);
+	tcase_add_test(t, each_arm_has_every_copy);
+	tcase_add_test(t, copies_that_do_not_fit);
+	tcase_add_test(t, warm_up_that_fails);
+	suite_add_tcase(s, t);
+	SRunner *r = srunner_create(s);
+	srunner_run_all(r, CK_NORMAL);
+	int failed = srunner_ntests_failed(r);
+	srunner_free(r);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
