@@ -436,6 +436,37 @@ class Run(unittest.TestCase):
             for r in c['repeats']:
                 self.assertEqual([len(a['samples_ns']) for a in r['arms']], [8] * len(c['arms']))
 
+    def test_a_suspect_is_seen_by_a_second_process(self):
+        """An arm eleven times as slow, margin 100 %: no noise of a machine hides that (a null arm would, where every second launch is disturbed). Who confirms has not measured before, in an order of its own,
+        over 32 rounds, and nobody else is asked again."""
+        self.put('s.yaml', work_suite(20000, 2).replace('more: 10', 'more: 10000').replace('select: shipped', 'select: more=10000')
+                 .replace('timing: {rounds: 8', 'timing: {null_arm: false').replace('timing: diagnostic', 'timing: gate')
+                 + 'margins:\n  - {match: {}, fail: 100%}\n  - {match: {steps: 20010}, fail: 10000%}\n')
+        self.assay('run', 's.yaml', '-o', 'a.jsonl', expect=1)
+        slow, wide = sorted(self.cells('a.jsonl'), key=lambda c: c['plan_index'])  # one that waits is written last
+        screens = [r for r in self.records('a.jsonl') if r['kind'] == 'screen']
+        self.assertEqual([s['id'] for s in screens], [slow['id']])
+        self.assertEqual((slow['status'], slow['timing']['verdict']), ('regression', 'regression'))
+        self.assertEqual((wide['status'], wide['timing']['verdict'], wide['confirm']), ('pass', 'pass', None))
+        c = slow['confirm']
+        self.assertNotEqual(c['process'], slow['measure']['process'])
+        self.assertNotEqual(c['order_seed'], slow['measure']['order_seed'])
+        n = min(64, max(32, 2 * slow['timing']['n']))
+        self.assertEqual((c['n'], [len(a['samples_ns']) for a in c['arms']]), (n, [n] * len(c['arms'])))
+        self.assertTrue({'shipped', 'more=10000'} <= {a['name'] for a in c['arms']})
+        self.assertTrue(c['confirmed'] and c['p'] < 0.05 and c['estimate'] > slow['timing']['ln_margin'])
+        # Both are suspects: each its own order, the same in the next run, and one process looks at both.
+        both = ['--set', 'steps=20000,20020']
+        self.assay('run', 's.yaml', '-o', 'b.jsonl', *both, expect=1)
+        one, two = (c['confirm'] for c in sorted(self.cells('b.jsonl'), key=lambda c: c['plan_index']))
+        self.assertEqual(one['order_seed'], c['order_seed'])
+        self.assertNotEqual(one['order_seed'], two['order_seed'])
+        self.assertEqual(one['process'], two['process'])
+        # Where the suite asks for no second look, there is none.
+        self.assay('run', 's.yaml', '-o', 'n.jsonl', '--set', 'timing.confirm=none', expect=1)
+        slow, _ = sorted(self.cells('n.jsonl'), key=lambda c: c['plan_index'])
+        self.assertEqual((slow['confirm'], slow['timing']['verdict']), (None, 'regression'))
+
     def test_what_processes_differ_by_is_kept(self):
         """The pairs of a run with several processes go into the store; the next header has tau from there once there are 16."""
         self.put('w.yaml', work_suite(100, 8))
