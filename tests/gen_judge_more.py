@@ -5,6 +5,7 @@ Shares no code and no method with runner/: Walsh averages are listed and sorted,
 are counted in whole numbers, Holm is adjusted p-values. Standard library only.
 
     python3 tests/gen_judge_more.py > tests/data/judge-more.json
+    python3 tests/gen_judge_more.py --check tests/data/judge-more.json    exit status 1 where the file is not what comes out
 """
 import functools
 import itertools
@@ -12,6 +13,7 @@ import json
 import math
 import random
 import statistics as st
+import sys
 from fractions import Fraction
 from math import comb
 
@@ -218,7 +220,21 @@ def main():
         out["ratio"].append({"cells": cells,
                              "geomean": [math.exp(mean), math.exp(mean - 1.96 * se), math.exp(mean + 1.96 * se), n],
                              "weighted": [of / over, of / over * math.exp(-1.96 * wse), of / over * math.exp(1.96 * wse), len(wc)]})
-    print(json.dumps(out))
+    return out
 
 
-main()
+def same(a, b):
+    """Equal but for the last digits of a number, which are the C library's."""
+    if isinstance(a, list) and isinstance(b, list):
+        return len(a) == len(b) and all(map(same, a, b))
+    if isinstance(a, dict) and isinstance(b, dict):
+        return a.keys() == b.keys() and all(same(a[k], b[k]) for k in a)
+    if isinstance(a, float) and isinstance(b, float):
+        return abs(a - b) <= 1e-12 * max(1.0, abs(a))
+    return type(a) is type(b) and a == b
+
+
+if sys.argv[1:2] == ['--check']:
+    with open(sys.argv[2], encoding='utf-8') as f:
+        sys.exit(0 if same(main(), json.load(f)) else '%s is not what %s writes' % (sys.argv[2], sys.argv[0]))
+print(json.dumps(main()))

@@ -205,6 +205,24 @@ START_TEST(warn_level)
 	fill(arm, ship, 64, 1.08);
 	judge_paired(&(struct judge_pair){arm, ship, 64}, &rule, &r, NULL);
 	ck_assert(r.verdict == TV_SUSPECT && !r.warned);
+	/* A level is reached when it is passed: exactly at it is neither a warning nor a failure. */
+	for (int i = 0; i < 64; i++) {
+		ship[i] = 100;
+		arm[i] = 103;
+	}
+	for (int k = 0; k < 2; k++) {
+		rule.estimator = k ? EST_MEAN : EST_PAIRED;
+		(k ? judge_seed : judge_paired)(&(struct judge_pair){arm, ship, 64}, &rule, &r, NULL);
+		ck_assert(r.verdict == TV_PASS && !r.warned);
+		rule.fail = 0.03;
+		(k ? judge_seed : judge_paired)(&(struct judge_pair){arm, ship, 64}, &rule, &r, NULL);
+		ck_assert(r.verdict == TV_PASS);
+		rule.fail = 0.029;
+		(k ? judge_seed : judge_paired)(&(struct judge_pair){arm, ship, 64}, &rule, &r, NULL);
+		ck_assert(r.verdict == (k ? TV_REGRESSION : TV_SUSPECT));
+		rule.fail = 0.05;
+	}
+	rule.estimator = EST_PAIRED;
 	rule.warn = -1; /* no level, no note */
 	fill(arm, ship, 64, 1.04);
 	judge_paired(&(struct judge_pair){arm, ship, 64}, &rule, &r, NULL);

@@ -55,6 +55,19 @@ START_TEST(tail)
 	struct judge_tail both;
 	judge_tail(&(struct judge_pair){a, b, 20}, &both);
 	ck_assert(both.arm_only == 0 && both.shipped_only == 0 && !both.flagged && both.p == 1);
+	/* Beyond 5 % is beyond: exactly 5 % is not, on either side. Seven are enough, six are not. */
+	for (int late = 6; late <= 7; late++)
+		for (int side = 0; side < 2; side++) {
+			for (int k = 0; k < 20; k++) {
+				a[k] = k < late ? 106 : 100;
+				b[k] = k >= 20 - late ? 105 : 100;
+			}
+			struct judge_tail t;
+			judge_tail(&(struct judge_pair){side ? b : a, side ? a : b, 20}, &t);
+			ck_assert_int_eq(t.arm_only, side ? 0 : late);
+			ck_assert_int_eq(t.shipped_only, side ? late : 0);
+			ck_assert_int_eq(t.flagged, side == 0 && late == 7);
+		}
 }
 END_TEST
 
@@ -160,6 +173,10 @@ START_TEST(aggregates)
 		judge_geomean(c, n, &again);
 		ck_assert(again.ratio == g.ratio && isnan(again.lo) && isnan(again.hi));
 	}
+	/* Times are in nanoseconds, and may be less than one of them. */
+	struct judge_aggregate tiny;
+	judge_weighted(&(struct judge_ratio_cell){0, 0.01, 1, 0.5, 0.25}, 1, &tiny);
+	ck_assert(tiny.n == 1 && tiny.ratio == 2);
 	struct judge_aggregate none;
 	judge_geomean(NULL, 0, &none);
 	ck_assert(none.n == 0 && isnan(none.ratio));
