@@ -29,7 +29,7 @@ static bool cuda_state(struct backend *b, struct device_state *out, struct err *
 
 static json_t *cuda_artifact(struct backend *b, const struct assay_launch *launches, int n)
 {
-	return cuda_artifact_json(launches, n, cuda_of(b)->device.cc);
+	return cuda_artifact_json(launches, n, cuda_of(b)->device.cc, cuda_of(b)->code);
 }
 
 static json_t *cuda_census(struct backend *b, const struct assay_launch *launches, int n, char *reason)
@@ -53,6 +53,7 @@ static void cuda_close(struct backend *b)
 		(void)cudaStreamDestroy(c->stream);
 	cuda_nvml_close(c->nvml);
 	json_decref(c->info.more);
+	json_decref(c->code);
 	free(c);
 }
 
@@ -135,7 +136,8 @@ struct backend *backend_cuda_open(const struct backend_config *cfg, struct err *
 				  "sm_mhz", c->device.sm_mhz, "mem_mhz", c->device.mem_mhz, "build_flags",
 				  ASSAY_CUDA_FLAGS),
 	};
-	if (!c->info.more) {
+	c->code = json_object();
+	if (!c->info.more || !c->code) {
 		err_set(err, "cuda: out of memory");
 		goto fail;
 	}

@@ -108,6 +108,25 @@ static const char *hash_code(const void *function, int cc, char hex[65], size_t 
 	return why;
 }
 
+/* The same, out of `known` where it was read before: {hash, bytes} or {why} by address. A whole file is searched for it. */
+static const char *code_of(const void *function, int cc, json_t *known, const char **hex, size_t *bytes)
+{
+	char key[32], hash[65];
+
+	snprintf(key, sizeof key, "%p", function);
+	json_t *o = json_object_get(known, key);
+	if (!o) {
+		const char *why = hash_code(function, cc, hash, bytes);
+		o = why ? json_pack("{s:s}", "why", why)
+			: json_pack("{s:s, s:I}", "hash", hash, "bytes", (json_int_t)*bytes);
+		if (!o || json_object_set_new(known, key, o) != 0)
+			return "out of memory";
+	}
+	*hex = json_string_value(json_object_get(o, "hash"));
+	*bytes = (size_t)json_integer_value(json_object_get(o, "bytes"));
+	return json_string_value(json_object_get(o, "why"));
+}
+
 static void set_or_why(json_t *o, const char *key, json_t *value, const char *why)
 {
 	char reason[64];
@@ -120,17 +139,17 @@ static void set_or_why(json_t *o, const char *key, json_t *value, const char *wh
 	json_object_set_new(o, reason, json_string(why));
 }
 
-static json_t *of_launch(const struct assay_launch *l, int cc)
+static json_t *of_launch(const struct assay_launch *l, int cc, json_t *known)
 {
 	struct cudaFuncAttributes a;
-	char hex[65] = "";
+	const char *hex = NULL;
 	size_t code_bytes = 0;
 	int blocks = 0;
 	json_t *o = json_object();
 
 	if (!o)
 		return NULL;
-	const char *no_code = hash_code(l->function, cc, hex, &code_bytes), *no_facts = NULL, *no_occupancy = NULL;
+	const char *no_code = code_of(l->function, cc, known, &hex, &code_bytes), *no_facts = NULL, *no_occupancy = NULL;
 	memset(&a, 0, sizeof a);
 	if (cudaFuncGetAttributes(&a, l->function) != cudaSuccess) {
 		(void)cudaGetLastError();
@@ -143,7 +162,7 @@ static json_t *of_launch(const struct assay_launch *l, int cc)
 		no_occupancy = "the runtime does not tell it";
 	}
 	json_object_set_new(o, "symbol", l->symbol ? json_string(l->symbol) : json_null());
-	set_or_why(o, "hash", json_string(hex), no_code);
+	set_or_why(o, "hash", json_string(hex ? hex : ""), no_code);
 	set_or_why(o, "code_bytes", json_integer((json_int_t)code_bytes), no_code);
 	set_or_why(o, "sm", json_integer(a.binaryVersion), no_facts);
 	set_or_why(o, "registers", json_integer(a.numRegs), no_facts);
@@ -179,10 +198,10 @@ static void gather(json_t *o, const json_t *list, const char *key, bool sum)
 	json_object_set_new(o, key, json_integer(v));
 }
 
-json_t *cuda_artifact_json(const struct assay_launch *launches, int n, int cc)
+json_t *cuda_artifact_json(const struct assay_launch *launches, int n, int cc, json_t *known)
 {
 	if (n == 1)
-		return of_launch(launches, cc);
+		return of_launch(launches, cc, known);
 	json_t *o = json_object(), *list = json_array();
 	struct sha256 h;
 	char hex[65];
@@ -190,7 +209,7 @@ json_t *cuda_artifact_json(const struct assay_launch *launches, int n, int cc)
 
 	sha256_init(&h);
 	for (int i = 0; o && list && i < n; i++) {
-		json_t *one = of_launch(&launches[i], cc);
+		json_t *one = of_launch(&launches[i], cc, known);
 		const char *text = json_string_value(json_object_get(one, "hash"));
 		if (text)
 			sha256_update(&h, text, 64);

@@ -26,6 +26,7 @@ struct cuda {
 	uint64_t *scratch; /* on the device: 256 bytes for counts and sinks */
 	char *scrub_from, *scrub_to; /* on the device */
 	size_t scrub_room;
+	json_t *code; /* of functions whose machine code was read (cuda_artifact.h) */
 	double bytes_per_s, ops_per_s; /* of the sentinels; 0: not measured */
 };
 

@@ -94,8 +94,8 @@ void facts_arms(struct stage *st, const struct facts_sha *sha, const struct roun
 	json_t *arms = json_array();
 
 	for (int i = 0; i < st->n_subjects; i++) {
-		const struct subject *s = &st->subject[i];
-		json_t *o, *artifact = NULL;
+		struct subject *s = &st->subject[i];
+		json_t *o;
 		if (s->role == ROLE_NULL && (!rounds || !rounds->sample[i]))
 			continue;
 		o = json_object();
@@ -107,9 +107,10 @@ void facts_arms(struct stage *st, const struct facts_sha *sha, const struct roun
 				    text_or_null(k->form && !s->unsupported ? k->form(s->arm->desc, st->ops->kind,
 										      st->ops->info(st->be)->cc)
 									    : NULL));
-		if (s->n_launches && st->ops->artifact)
-			artifact = st->ops->artifact(st->be, s->launch, s->n_launches);
-		json_object_set_new(o, "artifact", artifact ? artifact : json_null());
+		/* A record is told several times over; reading machine code takes longer than many a launch. */
+		if (s->n_launches && st->ops->artifact && !s->artifact)
+			s->artifact = st->ops->artifact(st->be, s->launch, s->n_launches);
+		json_object_set_new(o, "artifact", s->artifact ? json_incref(s->artifact) : json_null());
 		json_object_set_new(o, "samples_ns", rounds ? rounds_samples(rounds, i) : json_null());
 		json_array_append_new(arms, o);
 	}

@@ -245,6 +245,8 @@ enum run_result ready_check(struct stage *st, struct ready *r, uint32_t poison, 
 		return st->lost ? RUN_LOST : RUN_FAILED;
 	if (inspect) {
 		r->subject->n_launches = 0;
+		json_decref(r->subject->artifact);
+		r->subject->artifact = NULL;
 		r->call.note = note_launch;
 		r->call.note_ctx = r->subject;
 	}

@@ -268,8 +268,10 @@ void stage_destroy(struct stage *st)
 {
 	if (!st)
 		return;
-	for (int i = 0; i < st->n_subjects; i++)
+	for (int i = 0; i < st->n_subjects; i++) {
 		ready_destroy(st, st->subject[i].ready);
+		json_decref(st->subject[i].artifact);
+	}
 	scene_destroy(st, &st->main);
 	inputs_unpin(st->inputs);
 	free(st);

@@ -37,6 +37,7 @@ struct subject {
 	struct ready *ready; /* in the main scene; NULL until stage_prepare */
 	struct assay_launch launch[STAGE_LAUNCHES]; /* what its inspected launch noted */
 	int n_launches;
+	json_t *artifact; /* facts of those, once they were asked for; NULL: not yet */
 };
 
 /* An arm planned in a scene. */

@@ -18,7 +18,7 @@ struct fake {
 	uint64_t random;
 	double error; /* of ln(time), lag 1 */
 	bool slow_mode, scrubbed, lost;
-	int64_t launches, scrubs, last_scrub, now_calls, state_calls, sentinel_calls, drain_calls, in_use, graphs,
+	int64_t launches, scrubs, last_scrub, now_calls, state_calls, sentinel_calls, drain_calls, artifact_calls, in_use, graphs,
 		graphs_freed;
 	struct fake_event *event;
 	int64_t event_room;
@@ -354,6 +354,7 @@ static bool fake_state(struct backend *b, struct device_state *out, struct err *
 
 static json_t *fake_artifact(struct backend *b, const struct assay_launch *launches, int n)
 {
+	fake_of(b)->artifact_calls++;
 	return json_pack("{s:n, s:s, s:i}", "hash", "hash_reason", "a fake device has no machine code", "launches", n);
 }
 
@@ -452,6 +453,11 @@ struct backend *fake_create(const struct fake_script *s)
 struct fake_script *fake_script_of(struct backend *b)
 {
 	return &fake_of(b)->s;
+}
+
+int64_t fake_artifacts(const struct backend *b)
+{
+	return fake_const(b)->artifact_calls;
 }
 
 int64_t fake_drains(const struct backend *b)

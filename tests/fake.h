@@ -106,6 +106,8 @@ int64_t fake_graphs(const struct backend *b, int64_t *freed);
 const struct fake_event *fake_event_at(const struct backend *b, int64_t k);
 /* Memory handed out and not yet freed, in bytes: 0 before close, or there is a leak. */
 int64_t fake_memory_in_use(const struct backend *b);
+/* How often facts of launches were asked for. */
+int64_t fake_artifacts(const struct backend *b);
 /* Waits for all queues so far (drain): one for each launch that is watched. */
 int64_t fake_drains(const struct backend *b);
 /* Scrubs so far, and their bytes as asked (-1 for auto) in the last one. */

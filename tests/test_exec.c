@@ -59,6 +59,8 @@ START_TEST(honest)
 	ck_assert(json_is_object(json_object_get(facts, "measure")));
 	ck_assert(json_is_object(json_object_get(facts, "device_state")));
 	ck_assert_int_ge(b.parts, 6);
+	/* However often it is told, the code of an arm is read once. */
+	ck_assert_int_eq(fake_artifacts(b.be), 2);
 	json_decref(facts);
 	bed_close(&b);
 }

@@ -247,6 +247,7 @@ __device__ __forceinline__ void compute_tiles(const operands &p, uint32_t base, 
 				sums_wait(sum, a[s % 2]);
 				fold<ARM>(y, sum, dx0, dx1, early, dw);
 			}
+			__syncwarp(); /* one lane speaks for all: their reads must be over, too */
 			if (lane == 0)
 				barrier_arrive(empty + slot * 8);
 			if (++slot == STAGES)

@@ -6,8 +6,8 @@
  * shows it, and a check that no fault can fail proves nothing. What a fault does is in its doc line. Several remember
  * earlier launches in file-scope atomics, which no honest kernel may: that is what they are for.
  *
- * Some have a like on a device (faults.cu): there `late` works on a stream of its own and `crash` writes to an address that
- * nobody owns; `asserts` is a device's alone. */
+ * Nearly all have a like on a device (faults.cu): there `late` works on a stream of its own and `crash` writes to an address that
+ * nobody owns; `asserts` is a device's alone. `stack` is a host's alone: run() has its process's stack whatever the backend. */
 #include <math.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -333,11 +333,6 @@ static int reference(const struct assay_call *call, int t, const struct assay_ro
 /* Claims the bits of shipped, and lies. */
 #define FAULT(name_, doc_)                                                                                             \
 	{                                                                                                              \
-		.name = #name_, .flags = ASSAY_ARM_BITWISE | ASSAY_ARM_FAULT, .doc = doc_, .ops = { OPS(name_) }       \
-	}
-/* The same, on a device too. */
-#define FAULT_BOTH(name_, doc_)                                                                                        \
-	{                                                                                                              \
 		.name = #name_, .flags = ASSAY_ARM_BITWISE | ASSAY_ARM_FAULT, .doc = doc_,                             \
 		.ops = { OPS(name_),                                                                                   \
 			 PROBE_CUDA(probe_faults_cuda_##name_) }                                                       \
@@ -352,7 +347,9 @@ static int reference(const struct assay_call *call, int t, const struct assay_ro
 /* Right within the reference's bound, and wrong otherwise. */
 #define ROUNDED(name_, doc_)                                                                                           \
 	{                                                                                                              \
-		.name = #name_, .flags = ASSAY_ARM_FAULT, .doc = doc_, .ops = { OPS(name_) }                           \
+		.name = #name_, .flags = ASSAY_ARM_FAULT, .doc = doc_,                                                 \
+		.ops = { OPS(name_),                                                                                   \
+			 PROBE_CUDA(probe_faults_cuda_##name_) }                                                       \
 	}
 
 static const struct assay_arm arms[] = {
@@ -367,25 +364,25 @@ static const struct assay_arm arms[] = {
 	 .flags = ASSAY_ARM_BITWISE | ASSAY_ARM_SELECTABLE,
 	 .doc = "right: N workers",
 	 .ops = {OPS(split), PROBE_CUDA(probe_faults_cuda_split)}},
-	FAULT_BOTH(nothing, "writes nothing"),
-	FAULT_BOTH(ulp, "one element is one ULP off"),
+	FAULT(nothing, "writes nothing"),
+	FAULT(ulp, "one element is one ULP off"),
 	FAULT(flip_bit, "one bit of one element is flipped"),
-	FAULT_BOTH(unwritten_tail, "the last element is not written"),
+	FAULT(unwritten_tail, "the last element is not written"),
 	FAULT(zero_rows, "17 % of the elements are 0"),
-	FAULT_BOTH(nan, "the last element is NaN"),
+	FAULT(nan, "the last element is NaN"),
 	FAULT(inf, "the first element is infinite"),
-	FAULT_BOTH(overrun, "writes one element beyond the output"),
-	FAULT_BOTH(underrun, "writes one element before the output"),
-	FAULT_BOTH(over_read, "adds 0 times the row beyond a: only a NaN there shows"),
+	FAULT(overrun, "writes one element beyond the output"),
+	FAULT(underrun, "writes one element before the output"),
+	FAULT(over_read, "adds 0 times the row beyond a: only a NaN there shows"),
 	FAULT(over_read_max, "maximum with what is beyond a: only a huge number there shows"),
-	FAULT_BOTH(changes_input, "flips a bit of a"),
+	FAULT(changes_input, "flips a bit of a"),
 	FAULT(caches, "returns its first result for the same address of a"),
 	FAULT(drifts, "right ten times, then one bit off"),
-	FAULT_BOTH(racy, "2 % of its launches are one bit off, at changing places"),
+	FAULT(racy, "2 % of its launches are one bit off, at changing places"),
 	ROUNDED(batch, "the order of the sum follows the number of rows"),
 	ROUNDED(position, "the order of the sum follows the row's position"),
 	ROUNDED(neighbours, "the order of the sum follows the next row's data"),
-	FAULT_BOTH(slow, "does its work three times"),
+	FAULT(slow, "does its work three times"),
 	{.name = "late",
 	 .flags = ASSAY_ARM_BITWISE | ASSAY_ARM_FAULT,
 	 .doc = "returns at once, writes 20 ms later from a thread",
@@ -397,10 +394,12 @@ static const struct assay_arm arms[] = {
 	FAULT_END(hang, PROBE_CUDA(probe_faults_cuda_hang), "never returns"),
 	FAULT_END(crash, PROBE_CUDA(probe_faults_cuda_crash), "writes to address 0"),
 	FAULT_END(stack, NULL, "needs 256 MiB of stack"),
-	FAULT_END(exits, NULL, "ends its process with status 0"),
+	FAULT_END(exits, PROBE_CUDA(probe_faults_cuda_exits), "ends its process with status 0"),
 	FAULT_END(fails, PROBE_CUDA(probe_faults_cuda_fails), "returns an error"),
-	FAULT_END(fails_sometimes, NULL, "returns an error in every seventh launch"),
-	FAULT_END(stdout_noise, NULL, "right, but prints something like a record on stdout"),
+	FAULT_END(fails_sometimes, PROBE_CUDA(probe_faults_cuda_fails_sometimes),
+		  "returns an error in every seventh launch"),
+	FAULT_END(stdout_noise, PROBE_CUDA(probe_faults_cuda_stdout_noise),
+		  "right, but prints something like a record on stdout"),
 	{.name = "unsupported",
 	 .flags = ASSAY_ARM_BITWISE | ASSAY_ARM_FAULT,
 	 .doc = "runs nowhere",

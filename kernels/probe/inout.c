@@ -98,7 +98,7 @@ static const struct assay_arm arms[] = {
 	{.name = "accumulates",
 	 .flags = ASSAY_ARM_BITWISE | ASSAY_ARM_FAULT,
 	 .doc = "right once, then only if y is not restored",
-	 .ops = {&host_accumulates}},
+	 .ops = {&host_accumulates, PROBE_CUDA(probe_inout_cuda_accumulates)}},
 };
 
 const struct assay_kernel assay_kernel_probe_inout = {
