@@ -1,11 +1,14 @@
 /* The device arms of mmq.q8_0: one kernel, templated on the matrix instruction and on nothing else.
  *
- * Two numbers first. q_proj at m = 6257 is 394 G multiply-adds: 0.6 ms at the 1284 TOP/s that an H200 does in this instruction. The
- * fold is dearer than that: each 32 k, every output wants two more operations of the f32 units (times one scale; times the other and
- * added), 8 issue slots a warp-MMA, so 0.74 ms. They do not hide behind one another: with the instruction left out 1.66 ms remain, with it
- * 2.63, and each f32 operation is worth 0.48. Both live on the read ports of the registers (an IMMA reads 10, two fma read
- * 6 of which 2 may be reused; the scheduler's stalls are `dispatch`). So all is arranged around issue slots and operands: the conversion of s32 to f32 must be
- * free, scales must be loaded for many outputs at once, and loads must be asynchronous.
+ * Two numbers first. q_proj at m = 6257 is 394 G multiply-adds: 0.6 ms at the 1284 TOP/s that an H200 does in this instruction, 6.6 cycles a
+ * warp-MMA of each scheduler. The fold is dearer than that: each 32 k, every output wants two more operations of the f32 units (times one
+ * scale; times the other and added), 8 issue slots a warp-MMA, so 0.74 ms. They do not hide behind one another: both live on the read ports of
+ * the registers. An IMMA reads ten of them, and while it does nothing else is dispatched; put between the fma of a fold, one every eight, each
+ * IMMA stops the scheduler for six cycles (ncu: `dispatch`), so that a loop in which they alternate perfectly is no faster than one with all
+ * IMMA first. And of the fma, one in four meets another operand in its bank. So what is left to win is slots and operands: the conversion of s32 to
+ * f32 must be free, scales loaded for many outputs and used for runs of outputs, copies cheap, and two blocks a multiprocessor, so that one
+ * computes while the other waits for its operands. (Tried and slower or the same: 8, 12 or 16 warps a block with tiles of a warp from 32 x 32 to
+ * 64 x 64; two to five stages; sums kept in registers over the step, folded in the next between its products.)
  *
  * The conversion is free because the accumulator does not start at 0 but at 0x4B400000, the bits of 1.5 * 2^23 as f32: read as f32, the
  * result is that number plus the block's sum, exactly, for sums within +-2^22 (they are within 2^19). Subtracting it and
@@ -99,14 +102,16 @@ template <bool EDGE> __device__ __forceinline__ void copy_16(uint32_t to, const 
 
 /* ---- 2 a stage of operands ----------------------------------------------------------------------------------------- */
 
-constexpr int MT = 4, NT = 4; /* a warp's tokens and rows of w, in units of the instruction's 16 and 8 */
-constexpr int WARPS_J = 2, WARPS_I = 6, THREADS = 32 * WARPS_J * WARPS_I;
+constexpr int MT = 4, NT = 6; /* a warp's tokens and rows of w, in units of the instruction's 16 and 8 */
+constexpr int WARPS_J = 2, WARPS_I = 2, THREADS = 32 * WARPS_J * WARPS_I;
+constexpr int RESIDENT = 2; /* blocks a multiprocessor, where its shared memory has room for two */
 constexpr int WARP_J = MT * 16, WARP_I = NT * 8, BM = WARPS_J * WARP_J, BN = WARPS_I * WARP_I;
 constexpr int PITCH = MMQ_X_BYTES; /* of both operands: 36 words, so that 8 rows of 16 bytes meet no bank twice */
 
 /* x as it lies in memory, [token] of records; wq [row] at the same pitch; wd [step][row]. */
-constexpr int STAGES = 2, X = 0, W = X + BM * PITCH, D = W + BN * PITCH, STAGE = D + STEPS * BN * 4;
+constexpr int STAGES = 3, X = 0, W = X + BM * PITCH, D = W + BN * PITCH, STAGE = D + STEPS * BN * 4;
 constexpr size_t SMEM = (size_t)STAGES * STAGE;
+static_assert(SMEM <= 99 * 1024, "what a block can have on sm_86, sm_89 and sm_120");
 
 extern __shared__ __align__(128) char shared[];
 
@@ -119,37 +124,60 @@ struct operands {
 	int tiles_j, tiles_i;
 };
 
-/* Record k of both tiles. Tokens lie k-major, then by token: a tile of them is contiguous. EDGE: some of it is outside, and zeros. */
-template <bool EDGE> __device__ __forceinline__ void fetch_part(const operands &p, uint32_t to, int k, int j0, int i0)
+/* What a thread copies of a record: pieces of 16 bytes of x, of w and of w's scales. */
+constexpr int X_PIECES = BM * (MMQ_X_BYTES / 16), W_PARTS = RECORD / 16, W_ROWS = THREADS / W_PARTS, D_PIECES = STEPS * BN / 4;
+static_assert(BN % W_ROWS == 0 && D_PIECES <= THREADS, "all rows of w, and one piece of its scales a thread");
+
+/* Where the next record has this thread's first pieces, and where in a stage they go. */
+struct cursor {
+	const char *x, *w;
+	const float *d;
+	uint32_t x_to, w_to, d_to;
+};
+
+__device__ __forceinline__ cursor cursor_at(const operands &p, int j0, int i0)
 {
-	constexpr int XN = BM * (MMQ_X_BYTES / 16), PARTS = RECORD / 16, ROWS = THREADS / PARTS, DN = STEPS * BN / 4;
 	const int tid = threadIdx.x;
-	const char *x = p.x + ((int64_t)k * p.m + j0) * MMQ_X_BYTES + tid * 16;
-	const int x_n = (p.m - j0) * (MMQ_X_BYTES / 16);
+	cursor c;
+	c.x = p.x + (int64_t)j0 * MMQ_X_BYTES + tid * 16;
+	c.w = p.wq + (int64_t)(i0 + tid / W_PARTS) * p.in_f + tid % W_PARTS * 16;
+	c.d = p.wd + (int64_t)(tid / (BN / 4)) * p.out_pad + i0 + tid % (BN / 4) * 4;
+	c.x_to = X + tid * 16;
+	c.w_to = W + tid / W_PARTS * PITCH + tid % W_PARTS * 16;
+	c.d_to = D + tid * 16;
+	return c;
+}
+
+/* Record k of both tiles. Tokens lie k-major, then by token: a tile of them is contiguous. EDGE: some of it is outside, and zeros. */
+template <bool EDGE>
+__device__ __forceinline__ void fetch_part(const operands &p, const cursor &c, uint32_t to, int k, int j0, int i0)
+{
+	const int tid = threadIdx.x, inside = (p.m - j0) * (MMQ_X_BYTES / 16);
 #pragma unroll
-	for (int c = 0; c < XN; c += THREADS)
-		if (c + THREADS <= XN || c + tid < XN)
-			copy_16<EDGE>(to + X + (c + tid) * 16, x + c * 16, c + tid < x_n);
-	const int byte = k * RECORD + tid % PARTS * 16, row = tid / PARTS;
-	const char *w = p.wq + (int64_t)(i0 + row) * p.in_f + byte;
-	const int rows = byte < p.in_f ? p.out_f - i0 - row : 0;
+	for (int n = 0; n < X_PIECES; n += THREADS)
+		if (n + THREADS <= X_PIECES || n + tid < X_PIECES)
+			copy_16<EDGE>(to + c.x_to + n * 16, c.x + n * 16, n + tid < inside);
+	const int rows = k * RECORD + tid % W_PARTS * 16 < p.in_f ? p.out_f - i0 - tid / W_PARTS : 0;
+	const char *w = c.w;
 #pragma unroll
-	for (int r = 0; r < BN; r += ROWS)
-		copy_16<EDGE>(to + W + (row + r) * PITCH + tid % PARTS * 16, w + (int64_t)r * p.in_f, r < rows);
-	static_assert(DN <= THREADS, "one copy a thread");
-	if (tid < DN) {
+	for (int r = 0; r < BN; r += W_ROWS, w += (uint32_t)p.in_f * W_ROWS)
+		copy_16<EDGE>(to + c.w_to + r * PITCH, w, r < rows);
+	if (tid < D_PIECES) {
 		const int step = k * STEPS + tid / (BN / 4), i = i0 + tid % (BN / 4) * 4;
-		copy_16<EDGE>(to + D + tid * 16, p.wd + (int64_t)step * p.out_pad + i, step < p.blocks && i < p.out_pad);
+		copy_16<EDGE>(to + c.d_to, c.d, step < p.blocks && i < p.out_pad);
 	}
 }
 
-__device__ __forceinline__ void fetch(const operands &p, uint32_t to, int k, int j0, int i0)
+__device__ __forceinline__ void fetch(const operands &p, cursor &c, uint32_t to, int k, int j0, int i0)
 {
 	/* One branch for all copies: tests of each of them would take as many issue slots as the copies. */
 	if (j0 + BM <= p.m && i0 + BN <= p.out_f && (k + 1) * RECORD <= p.in_f)
-		fetch_part<false>(p, to, k, j0, i0);
+		fetch_part<false>(p, c, to, k, j0, i0);
 	else
-		fetch_part<true>(p, to, k, j0, i0);
+		fetch_part<true>(p, c, to, k, j0, i0);
+	c.x += (uint32_t)p.m * MMQ_X_BYTES;
+	c.w += RECORD;
+	c.d += (uint32_t)p.out_pad * STEPS;
 }
 
 /* ---- 3 the kernel -------------------------------------------------------------------------------------------------- */
@@ -160,17 +188,45 @@ struct places {
 	uint32_t dx, dw; /* of its scales */
 };
 
-/* 32 k of a stage. Products of the next eight rows are started before those of this eight are folded, so that the matrix instruction's
- * latency lies behind the fold. */
+/* y of sixteen rows of w += the block's sums times both scales. Runs of outputs that share a scale: an operand that the fma before had in the
+ * same place is not read again. */
+template <mmq_arm ARM>
+__device__ __forceinline__ void fold(float (&y)[MT][NT][4], int n, const acc (&d)[2][MT], const float (&dx)[MT][2], float4 dw)
+{
+	const float w[4] = {dw.x, dw.y, dw.z, dw.w};
+	float t[4][MT][2];
+#pragma unroll
+	for (int e = 0; e < 4; e++) {
+		const float less = w[e] * -12582912.0f;
+#pragma unroll
+		for (int i = 0; i < MT; i++)
+#pragma unroll
+			for (int h = 0; h < 2; h++)
+				t[e][i][h] = scaled<ARM>(d[e / 2][i].r[2 * h + e % 2], w[e], less);
+	}
+#pragma unroll
+	for (int i = 0; i < MT; i++)
+#pragma unroll
+		for (int h = 0; h < 2; h++)
+#pragma unroll
+			for (int e = 0; e < 4; e++) {
+				float *o = &y[i][n + e / 2][2 * h + e % 2];
+				*o = __fmaf_rn(dx[i][h], t[e][i][h], *o);
+			}
+}
+
+/* 32 k of a stage, sixteen rows of w at a time. Products of the next sixteen are started before those of these are folded, so that the matrix
+ * instruction's latency lies behind the fold. */
 template <mmq_arm ARM>
 __device__ __forceinline__ void step(float (&y)[MT][NT][4], int stage, int s, const places &at)
 {
 	const char *here_x = shared + stage + s * 4, *here_w = shared + stage + s * BN * 4;
 	const uint32_t here_at = (uint32_t)__cvta_generic_to_shared(shared) + stage + s * MMQ_BLOCK;
 	uint32_t a[MT][4], b[4];
-	acc d[2][MT];
+	acc d[2][2][MT];
 	float dx[MT][2];
-	float4 dw = {}, dw_before = {};
+	float4 dw = {};
+	static_assert(NT % 2 == 0, "scales of w are loaded for sixteen rows");
 #pragma unroll
 	for (int i = 0; i < MT; i++) {
 		load_fragments(a[i], here_at + at.a + i * 16 * PITCH);
@@ -178,30 +234,19 @@ __device__ __forceinline__ void step(float (&y)[MT][NT][4], int stage, int s, co
 		dx[i][1] = *(const float *)(here_x + at.dx + (i * 16 + 8) * PITCH);
 	}
 #pragma unroll
-	for (int n = 0; n <= NT; n++) {
-		dw_before = dw;
+	for (int n = 0; n <= NT; n += 2) {
+		const float4 before = dw;
 		if (n < NT) {
-			if (n % 2 == 0) {
-				load_fragments(b, here_at + at.b + n * 8 * PITCH);
-				dw = *(const float4 *)(here_w + at.dw + n * 8 * 4);
-			}
+			load_fragments(b, here_at + at.b + n * 8 * PITCH);
+			dw = *(const float4 *)(here_w + at.dw + n * 8 * 4);
 #pragma unroll
-			for (int i = 0; i < MT; i++)
-				d[n % 2][i] = mma<ARM>(a[i], b[n % 2 * 2], b[n % 2 * 2 + 1]);
+			for (int c = 0; c < 2; c++)
+#pragma unroll
+				for (int i = 0; i < MT; i++)
+					d[n / 2 % 2][c][i] = mma<ARM>(a[i], b[c * 2], b[c * 2 + 1]);
 		}
-		if (n == 0)
-			continue;
-		const int m = n - 1;
-		const float wx = m % 2 ? dw_before.z : dw_before.x, wy = m % 2 ? dw_before.w : dw_before.y;
-		const float less_x = wx * -12582912.0f, less_y = wy * -12582912.0f;
-#pragma unroll
-		for (int i = 0; i < MT; i++)
-#pragma unroll
-			for (int h = 0; h < 2; h++) {
-				float *o = &y[i][m][2 * h];
-				o[0] = __fmaf_rn(dx[i][h], scaled<ARM>(d[m % 2][i].r[2 * h], wx, less_x), o[0]);
-				o[1] = __fmaf_rn(dx[i][h], scaled<ARM>(d[m % 2][i].r[2 * h + 1], wy, less_y), o[1]);
-			}
+		if (n > 0)
+			fold<ARM>(y, n - 2, d[(n / 2 + 1) % 2], dx, before);
 	}
 }
 
@@ -219,18 +264,19 @@ template <mmq_arm ARM> __device__ __forceinline__ void product(const operands &p
 	at.dx = X + (warp_j + lane / 4) * PITCH;
 	at.dw = D + (warp_i + lane % 4 * 4) * 4;
 
+	cursor c = cursor_at(p, j0, i0);
 	float y[MT][NT][4] = {};
 #pragma unroll
 	for (int k = 0; k < STAGES - 1; k++) {
 		if (k < records)
-			fetch(p, base + k * STAGE, k, j0, i0);
+			fetch(p, c, base + k * STAGE, k, j0, i0);
 		asm volatile("cp.async.commit_group;" ::: "memory");
 	}
 	for (int k = 0; k < records; k++) {
 		asm volatile("cp.async.wait_group %0;" ::"n"(STAGES - 2) : "memory");
 		__syncthreads(); /* all have stage k, and none is still in the one that is filled next */
 		if (k + STAGES - 1 < records)
-			fetch(p, base + (k + STAGES - 1) % STAGES * STAGE, k + STAGES - 1, j0, i0);
+			fetch(p, c, base + (k + STAGES - 1) % STAGES * STAGE, k + STAGES - 1, j0, i0);
 		asm volatile("cp.async.commit_group;" ::: "memory");
 
 		/* Of the last record fewer than four blocks may be in use. Step by step: with all four in sight the compiler loads so far
@@ -257,7 +303,7 @@ template <mmq_arm ARM> __device__ __forceinline__ void product(const operands &p
 		}
 }
 
-template <mmq_arm ARM> __global__ void __launch_bounds__(THREADS, 1) mmq_tile(const __grid_constant__ operands p)
+template <mmq_arm ARM> __global__ void __launch_bounds__(THREADS, RESIDENT) mmq_tile(const __grid_constant__ operands p)
 {
 	if constexpr (exists<ARM>())
 		product<ARM>(p);

@@ -18,8 +18,8 @@ static const char *form(const struct assay_arm *arm, enum assay_backend backend,
 		return s32 ? "pairs of s16, multiplied and added in s32" : "e4m3 decoded to f32, fused multiply-add";
 	if (cc != 90)
 		return NULL;
-	return s32 ? "wgmma m64n128k32 s8, native (IGMMA)"
-		   : "wgmma m64n128k32 e4m3, native (QGMMA; its adder keeps about 13 fractional bits)";
+	return s32 ? "wgmma m64n64k32 s8, native (IGMMA)"
+		   : "wgmma m64n64k32 e4m3, native (QGMMA; its adder keeps about 13 fractional bits)";
 }
 
 static const char *issue_form(const struct assay_arm *arm, enum assay_backend backend, int cc)

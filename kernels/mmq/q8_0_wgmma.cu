@@ -1,13 +1,16 @@
 /* The device arms of mmq.q8_0_wgmma: one kernel for sm_90a, templated on the warpgroup instruction.
  *
- * Two numbers first. A warpgroup's m64n128k32 keeps the tensor cores busy for 64 cycles. Its fold is 64 outputs a thread: with s32 three
- * operations each (to f32; times one scale; times the other and added), 192 issue slots of each of the four schedulers; with f32 two,
- * 128. So the fold bounds both arms, 3 to 1 and 2 to 1, and the tensor cores idle most of the time. q_proj at m = 6257 takes 1.96 and
- * 1.56 ms; without the fold, copies and instructions take 0.76; without the instructions the f32 fold takes 1.28: an fma of three
- * registers out of two banks does not issue every cycle. What counts is that every scheduler has something to fold in every
- * cycle, and that nothing else takes its slots. So operands come by bulk copies, which one thread of a fourth warpgroup starts: w as swizzled rows,
- * x as it lies in memory, in one piece, and from there through registers. (x as a tensor of 128-byte rows 144 apart, with its scales as
- * another of 16-byte rows, made 700 requests a stage, and those were the bound: 1.04 ms without the fold.)
+ * Two numbers first. A warpgroup's m64n64k32 keeps the tensor cores busy for 32 cycles. Its fold is 32 outputs a thread: with s32 three
+ * operations each (to f32; times one scale; times the other and added), 96 issue slots of each of the four schedulers; with f32 two,
+ * 64. So the fold bounds both arms, 3 to 1 and 2 to 1, and the tensor cores idle most of the time. What counts is that every scheduler has
+ * something to fold in every cycle, and that nothing else takes its slots or its registers' ports. (With s32 they are all taken, by ncu: 73 % of the
+ * cycles issue, in the others the dispatch waits for operands, as an fma of three registers out of two banks does not issue every cycle.)
+ *
+ * So operands come by bulk copies, which one thread of a fourth warpgroup starts: w as swizzled rows, x as it lies in memory, in one piece, and
+ * from there through registers. And a warpgroup takes 128 tokens by 64 rows of w, in two products: a scale of w is then loaded for four outputs of a thread
+ * and one of x for sixteen. (One product of 64 by 128: a scale of w for two. Its loads of 16 bytes a lane, 512 a warp however many lanes want the same
+ * ones, kept the shared memory busy as long as the f32 fold the schedulers. x as a tensor of 128-byte rows 144 apart, with its scales as another of
+ * 16-byte rows, made 700 requests a stage, and those were the bound.)
  *
  * The sections rise: 1 barriers and copies. 2 the instructions. 3 a stage. 4 the kernel. 5 launchers. */
 #include <cuda.h>
@@ -20,8 +23,9 @@
 
 namespace {
 
-constexpr int GROUPS = 3; /* warpgroups that compute, 64 tokens each; one more copies */
-constexpr int BM = 64 * GROUPS, BN = 128, THREADS = 128 * (GROUPS + 1);
+constexpr int GROUPS = 3; /* warpgroups that compute, all tokens of the tile by 64 rows of w each; one more copies */
+constexpr int HALVES = 2, GN = 64; /* a group's products a step, 64 tokens each; its rows of w */
+constexpr int BM = 64 * HALVES, BN = GN * GROUPS, THREADS = 128 * (GROUPS + 1);
 /* Registers of a thread: 64 sums, 64 outputs and what they need; the copying group gives up the rest. */
 constexpr int REGS_COPY = 32, REGS_COMPUTE = 160;
 
@@ -86,20 +90,18 @@ __device__ __forceinline__ uint64_t descriptor(uint32_t address)
 
 #define EIGHT(C, d, o)                                                                                                 \
 	C(d[o]), C(d[o + 1]), C(d[o + 2]), C(d[o + 3]), C(d[o + 4]), C(d[o + 5]), C(d[o + 6]), C(d[o + 7])
-#define ALL(C, d)                                                                                                      \
-	EIGHT(C, d, 0), EIGHT(C, d, 8), EIGHT(C, d, 16), EIGHT(C, d, 24), EIGHT(C, d, 32), EIGHT(C, d, 40), EIGHT(C, d, 48),   \
-		EIGHT(C, d, 56)
+#define ALL(C, d) EIGHT(C, d, 0), EIGHT(C, d, 8), EIGHT(C, d, 16), EIGHT(C, d, 24)
 #define REGISTERS                                                                                                      \
 	"{%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,"     \
-	"%30,%31,%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47,%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,"    \
-	"%58,%59,%60,%61,%62,%63}"
+	"%30,%31}"
+#define FRAGMENT(a) "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3])
 
 template <mmq_arm ARM> struct sums;
 template <> struct sums<MMQ_S32> {
-	int d[BN / 2];
+	int d[GN / 2];
 };
 template <> struct sums<MMQ_F32> {
-	float d[BN / 2];
+	float d[GN / 2];
 };
 
 /* s = a * b over 32 k, from zero; a in registers, 16 tokens a warp as of mma.sync. Asynchronous: neither is to be touched before
@@ -108,9 +110,9 @@ __device__ __forceinline__ void multiply(sums<MMQ_S32> &s, const uint32_t (&a)[4
 {
 #define C(x) "=r"(x)
 	asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, 0, 0;\n"
-	             "wgmma.mma_async.sync.aligned.m64n128k32.s32.s8.s8 " REGISTERS ", {%64, %65, %66, %67}, %68, p;\n}"
+	             "wgmma.mma_async.sync.aligned.m64n64k32.s32.s8.s8 " REGISTERS ", {%32, %33, %34, %35}, %36, p;\n}"
 	             : ALL(C, s.d)
-	             : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
+	             : FRAGMENT(a), "l"(b));
 #undef C
 }
 
@@ -118,24 +120,30 @@ __device__ __forceinline__ void multiply(sums<MMQ_F32> &s, const uint32_t (&a)[4
 {
 #define C(x) "=f"(x)
 	asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, 0, 0;\n"
-	             "wgmma.mma_async.sync.aligned.m64n128k32.f32.e4m3.e4m3 " REGISTERS ", {%64, %65, %66, %67}, %68, p, 1, 1;\n}"
+	             "wgmma.mma_async.sync.aligned.m64n64k32.f32.e4m3.e4m3 " REGISTERS ", {%32, %33, %34, %35}, %36, p, 1, 1;\n}"
 	             : ALL(C, s.d)
-	             : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
+	             : FRAGMENT(a), "l"(b));
 #undef C
 }
 
-/* Until the product is there. Naming both keeps the compiler from reading s earlier and from using a's registers again. */
-__device__ __forceinline__ void sums_wait(sums<MMQ_S32> &s, const uint32_t (&a)[4])
+/* Until both products are there. Naming all keeps the compiler from reading s earlier and from using a's registers again. */
+__device__ __forceinline__ void sums_wait(sums<MMQ_S32> (&s)[HALVES], const uint32_t (&a)[HALVES][4])
 {
 #define C(x) "+r"(x)
-	asm volatile("wgmma.wait_group.sync.aligned 0;" : ALL(C, s.d) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]) : "memory");
+	asm volatile("wgmma.wait_group.sync.aligned 0;"
+	             : ALL(C, s[0].d), ALL(C, s[1].d)
+	             : FRAGMENT(a[0]), FRAGMENT(a[1])
+	             : "memory");
 #undef C
 }
 
-__device__ __forceinline__ void sums_wait(sums<MMQ_F32> &s, const uint32_t (&a)[4])
+__device__ __forceinline__ void sums_wait(sums<MMQ_F32> (&s)[HALVES], const uint32_t (&a)[HALVES][4])
 {
 #define C(x) "+f"(x)
-	asm volatile("wgmma.wait_group.sync.aligned 0;" : ALL(C, s.d) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]) : "memory");
+	asm volatile("wgmma.wait_group.sync.aligned 0;"
+	             : ALL(C, s[0].d), ALL(C, s[1].d)
+	             : FRAGMENT(a[0]), FRAGMENT(a[1])
+	             : "memory");
 #undef C
 }
 
@@ -168,21 +176,25 @@ struct operands {
 
 /* ---- 4 the kernel -------------------------------------------------------------------------------------------------- */
 
-constexpr int EARLY = 2; /* scales of so many sixteens of rows are loaded while the product runs, as registers allow */
+constexpr int EARLY = 1; /* scales of so many sixteens of rows are loaded while the product runs, as registers allow */
 
-/* y += the block's sums times both scales. dx: of this thread's two tokens. dw: of this thread's rows, four of two eights a load. */
+/* y += the block's sums times both scales. dx: of this thread's tokens. dw: of this thread's rows, four of two eights a load. */
 template <mmq_arm ARM>
-__device__ __forceinline__ void fold(float (&y)[BN / 2], const sums<ARM> &s, float dx0, float dx1, const float4 (&early)[EARLY],
-                                     const char *dw)
+__device__ __forceinline__ void fold(float (&y)[HALVES][GN / 2], const sums<ARM> (&s)[HALVES], const float (&dx)[HALVES][2],
+                                     const float4 (&dw)[GN / 16])
 {
 #pragma unroll
-	for (int n = 0; n < BN / 16; n++) {
-		const float4 w = n < EARLY ? early[n < EARLY ? n : 0] : *(const float4 *)(dw + n * 64);
-		const float d[4] = {w.x, w.y, w.z, w.w};
+	for (int n = 0; n < GN / 16; n++) {
+		const float d[4] = {dw[n].x, dw[n].y, dw[n].z, dw[n].w};
 #pragma unroll
-		for (int e = 0; e < 8; e++)
-			y[8 * n + e] = __fmaf_rn(d[e / 4 * 2 + e % 2], __fmul_rn((float)s.d[8 * n + e], e % 4 < 2 ? dx0 : dx1),
-			                         y[8 * n + e]);
+		for (int e = 0; e < 4; e++)
+#pragma unroll
+			for (int m = 0; m < HALVES; m++)
+#pragma unroll
+				for (int h = 0; h < 2; h++) {
+					const int at = 8 * n + e / 2 * 4 + 2 * h + e % 2;
+					y[m][at] = __fmaf_rn(d[e], __fmul_rn((float)s[m].d[at], dx[m][h]), y[m][at]);
+				}
 	}
 }
 
@@ -208,44 +220,72 @@ __device__ __forceinline__ void copy_tiles(const operands &p, uint32_t base, uin
 	}
 }
 
+/* Where a thread finds its share of a stage, in bytes from the stage's start. */
+struct places {
+	uint32_t a, dx, dw; /* of the first half's fragment, for ldmatrix; of its scales */
+	int group;
+};
+
+/* 32 k of a stage. The fragments of x are the next step's when this returns. */
+template <mmq_arm ARM>
+__device__ __forceinline__ void step(float (&y)[HALVES][GN / 2], uint32_t (&a)[HALVES][4], uint32_t base, int stage, int s, const places &at)
+{
+	const char *here = shared + stage;
+	const uint64_t b = descriptor(base + stage + W + at.group * GN * RECORD) + s * (MMQ_BLOCK >> 4);
+	sums<ARM> sum[HALVES];
+	asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+#pragma unroll
+	for (int m = 0; m < HALVES; m++)
+		multiply(sum[m], a[m], b);
+	asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+	float dx[HALVES][2];
+#pragma unroll
+	for (int m = 0; m < HALVES; m++)
+#pragma unroll
+		for (int h = 0; h < 2; h++)
+			dx[m][h] = *(const float *)(here + at.dx + (m * 64 + h * 8) * MMQ_X_BYTES + s * 4);
+	float4 dw[GN / 16];
+#pragma unroll
+	for (int c = 0; c < GN / 16; c++) {
+		if (c == EARLY) {
+			sums_wait(sum, a);
+			if (s + 1 < STEPS) /* in the last record perhaps of a step that does not come */
+#pragma unroll
+				for (int m = 0; m < HALVES; m++)
+					load_fragments(a[m], base + stage + at.a + m * 64 * MMQ_X_BYTES + (s + 1) * MMQ_BLOCK);
+		}
+		dw[c] = *(const float4 *)(here + at.dw + s * BN * 4 + c * 64);
+	}
+	fold<ARM>(y, sum, dx, dw);
+}
+
 template <mmq_arm ARM>
 __device__ __forceinline__ void compute_tiles(const operands &p, uint32_t base, uint32_t full, uint32_t empty)
 {
 	const int records = (p.blocks + STEPS - 1) / STEPS, tiles = p.tiles_j * p.tiles_i;
-	const int lane = threadIdx.x % 32, group = threadIdx.x / 128 - 1, in_group = threadIdx.x % 128 / 32;
-	const int token = group * 64 + in_group * 16 + lane / 4, row = lane % 4 * 2; /* of the first of this thread's outputs */
-	const uint32_t a_at = X + (group * 64 + in_group * 16 + lane % 16) * MMQ_X_BYTES + 16 + lane / 16 * 16;
-	const uint32_t dx_at = X + token * MMQ_X_BYTES;
+	const int lane = threadIdx.x % 32, in_group = threadIdx.x % 128 / 32;
+	places at;
+	at.group = __shfl_sync(~0u, (int)threadIdx.x / 128 - 1, 0); /* so that the compiler knows it for one of a warp */
+	const int token = in_group * 16 + lane / 4, row = at.group * GN + lane % 4 * 2; /* of the first of this thread's outputs */
+	at.a = X + (in_group * 16 + lane % 16) * MMQ_X_BYTES + 16 + lane / 16 * 16;
+	at.dx = X + token * MMQ_X_BYTES;
+	at.dw = DW + (at.group * GN + lane % 4 * 4) * 4;
 	int slot = 0, turn = 0;
 	for (int n = blockIdx.x; n < tiles; n += gridDim.x) {
 		const tile t = tile_of(n, p.tiles_j, p.tiles_i);
-		float y[BN / 2] = {};
+		float y[HALVES][GN / 2] = {};
 		for (int k = 0; k < records; k++) {
-			const char *here = shared + slot * STAGE;
-			const uint64_t b = descriptor(base + slot * STAGE + W);
 			const int steps = p.blocks - k * STEPS < STEPS ? p.blocks - k * STEPS : STEPS;
 			barrier_wait(full + slot * 8, turn);
-			uint32_t a[2][4];
-			load_fragments(a[0], base + slot * STAGE + a_at);
+			uint32_t a[HALVES][4];
+#pragma unroll
+			for (int m = 0; m < HALVES; m++)
+				load_fragments(a[m], base + slot * STAGE + at.a + m * 64 * MMQ_X_BYTES);
 #pragma unroll
 			for (int s = 0; s < STEPS; s++) {
 				if (s >= steps)
 					break;
-				sums<ARM> sum;
-				asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
-				multiply(sum, a[s % 2], b + s * (MMQ_BLOCK >> 4));
-				asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
-				const float dx0 = *(const float *)(here + dx_at + s * 4);
-				const float dx1 = *(const float *)(here + dx_at + 8 * MMQ_X_BYTES + s * 4);
-				const char *dw = here + DW + (s * BN + lane % 4 * 4) * 4;
-				float4 early[EARLY];
-#pragma unroll
-				for (int c = 0; c < EARLY; c++)
-					early[c] = *(const float4 *)(dw + c * 64);
-				if (s + 1 < STEPS) /* in the last record perhaps of a step that does not come */
-					load_fragments(a[(s + 1) % 2], base + slot * STAGE + a_at + (s + 1) * MMQ_BLOCK);
-				sums_wait(sum, a[s % 2]);
-				fold<ARM>(y, sum, dx0, dx1, early, dw);
+				step<ARM>(y, a, base, slot * STAGE, s, at);
 			}
 			__syncwarp(); /* one lane speaks for all: their reads must be over, too */
 			if (lane == 0)
@@ -254,15 +294,15 @@ __device__ __forceinline__ void compute_tiles(const operands &p, uint32_t base, 
 				slot = 0, turn ^= 1;
 		}
 #pragma unroll
-		for (int h = 0; h < 2; h++) {
-			const int j = t.j * BM + token + h * 8;
+		for (int r = 0; r < HALVES * 2; r++) { /* half r / 2, its token or the one 8 on */
+			const int j = t.j * BM + r / 2 * 64 + r % 2 * 8 + token;
 			if (j >= p.m)
 				continue;
 #pragma unroll
-			for (int c = 0; c < BN / 8; c++) {
+			for (int c = 0; c < GN / 8; c++) {
 				const int i = t.i * BN + row + c * 8;
 				if (i < p.out_f)
-					store_pair(p.y, p.out_f, j, i, y[4 * c + 2 * h], y[4 * c + 2 * h + 1]);
+					store_pair(p.y, p.out_f, j, i, y[r / 2][4 * c + r % 2 * 2], y[r / 2][4 * c + r % 2 * 2 + 1]);
 			}
 		}
 	}

@@ -13,7 +13,7 @@ enum form { MMA_S8, MMA_E4M3, MMA_E4M3_BS, WGMMA_S8, WGMMA_E4M3 };
 constexpr int THREADS = 256; /* two warps on each sub-partition, two warpgroups */
 constexpr int WARPS = THREADS / 32 / 4;
 constexpr int MMA_CHAINS = 8;
-constexpr int OPERAND_BYTES = 4096; /* 128 rows of 32 bytes, the larger of both */
+constexpr int OPERAND_BYTES = 2048; /* 64 rows of 32 bytes, b of wgmma */
 
 template <bool S8> struct accumulator {
 	using type = int;
@@ -24,7 +24,7 @@ template <> struct accumulator<false> {
 
 template <form F> struct is {
 	static constexpr bool s8 = F == MMA_S8 || F == WGMMA_S8, wg = F == WGMMA_S8 || F == WGMMA_E4M3;
-	static constexpr int chains = wg ? 1 : MMA_CHAINS, regs = wg ? 64 : 4;
+	static constexpr int chains = wg ? 1 : MMA_CHAINS, regs = wg ? 32 : 4;
 	using type = typename accumulator<s8>::type;
 	static constexpr uint32_t ones = s8 ? 0x01010101u : 0x38383838u;
 };
@@ -57,43 +57,40 @@ template <form F> __device__ __forceinline__ void mma(float (&d)[4], const uint3
 
 #define FOUR(c, d, i) c((d)[i]), c((d)[i + 1]), c((d)[i + 2]), c((d)[i + 3])
 #define SIXTEEN(c, d, i) FOUR(c, d, i), FOUR(c, d, i + 4), FOUR(c, d, i + 8), FOUR(c, d, i + 12)
-#define ALL(c, d) SIXTEEN(c, d, 0), SIXTEEN(c, d, 16), SIXTEEN(c, d, 32), SIXTEEN(c, d, 48)
+#define ALL(c, d) SIXTEEN(c, d, 0), SIXTEEN(c, d, 16)
 #define REGISTERS                                                                                                      \
 	"{%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%" \
-	"29,%30,%31,"                                                                                                  \
-	"%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47,%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58," \
-	"%59,%60,%61,"                                                                                                 \
-	"%62,%63}"
+	"29,%30,%31}"
+#define WGMMA(types, tail, bind)                                                                                       \
+	asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %37, 0;\n"                                                      \
+		     "wgmma.mma_async.sync.aligned.m64n64k32." types " " REGISTERS ", {%32,%33,%34,%35}, %36, p" tail  \
+		     ";\n}"                                                                                            \
+		     : ALL(bind, d)                                                                                    \
+		     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(add))
 
-/* The first of a chain starts from zero. */
-__device__ __forceinline__ void wgmma(int (&d)[64], uint64_t a, uint64_t b, int add)
+/* The first of a chain starts from zero. a in registers, as the arms have it. */
+__device__ __forceinline__ void wgmma(int (&d)[32], const uint32_t (&a)[4], uint64_t b, int add)
 {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
-	asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %66, 0;\n"
-		     "wgmma.mma_async.sync.aligned.m64n128k32.s32.s8.s8 " REGISTERS ", %64, %65, p;\n}"
-		     : ALL("+r", d)
-		     : "l"(a), "l"(b), "r"(add));
+	WGMMA("s32.s8.s8", "", "+r");
 #endif
 }
 
-__device__ __forceinline__ void wgmma(float (&d)[64], uint64_t a, uint64_t b, int add)
+__device__ __forceinline__ void wgmma(float (&d)[32], const uint32_t (&a)[4], uint64_t b, int add)
 {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
-	asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %66, 0;\n"
-		     "wgmma.mma_async.sync.aligned.m64n128k32.f32.e4m3.e4m3 " REGISTERS ", %64, %65, p, 1, 1;\n}"
-		     : ALL("+f", d)
-		     : "l"(a), "l"(b), "r"(add));
+	WGMMA("f32.e4m3.e4m3", ", 1, 1", "+f");
 #endif
 }
 
-__device__ __forceinline__ void wgmma_wait(int (&d)[64])
+__device__ __forceinline__ void wgmma_wait(int (&d)[32])
 {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 	asm volatile("wgmma.wait_group.sync.aligned 0;" : ALL("+r", d)::"memory");
 #endif
 }
 
-__device__ __forceinline__ void wgmma_wait(float (&d)[64])
+__device__ __forceinline__ void wgmma_wait(float (&d)[32])
 {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 	asm volatile("wgmma.wait_group.sync.aligned 0;" : ALL("+f", d)::"memory");
@@ -110,16 +107,19 @@ __device__ __forceinline__ uint64_t descriptor(const void *p)
 /* Batches that are waited for, in which each adds to the accumulators of the one before, as in a kernel that walks k. The other warpgroup
  * covers the wait. */
 template <form F, typename T>
-__device__ __forceinline__ void issue(T (&acc)[1][64], const uint32_t *operands, int iters, uint32_t zero)
+__device__ __forceinline__ void issue(T (&acc)[1][32], const uint32_t *operands, int iters, uint32_t zero)
 {
-	const uint64_t a = descriptor(operands);
+	const uint64_t b = descriptor(operands);
+	uint32_t a[4];
+	for (int k = 0; k < 4; k++)
+		a[k] = operands[k];
 	for (int i = 0; i < iters; i += RATE_BATCH) {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 		asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 #endif
 #pragma unroll
 		for (int k = 0; k < RATE_BATCH; k++)
-			wgmma(acc[0], a, a, (i + k) % RATE_WRAP);
+			wgmma(acc[0], a, b, (i + k) % RATE_WRAP);
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 		asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 #endif
