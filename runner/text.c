@@ -65,6 +65,7 @@ void text_finish(struct text *t)
 		fprintf(t->o.out, "%s%s", i ? "\n" : "", t->block[i].text);
 		text_same_in(t, &t->block[i]);
 	}
+	text_disbeliefs(t);
 	text_summary(t);
 	text_last_line(t);
 	fflush(t->o.out);

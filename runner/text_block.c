@@ -126,7 +126,8 @@ static void findings_block(FILE *f, int width, const json_t *cell, const char *s
 		const char *said = strstr(text_get(cell, "reason"), text_get(x, "text")) || has_fields(x)
 					   ? ""
 					   : text_get(x, "text");
-		if (*arm || *said)
+		/* Where the machine code differs is no matter of one arm. */
+		if (*said || (*arm && strcmp(check, "census") != 0))
 			text_field(f, width, check, "%s%s%s%s%s", arm, *arm && *against ? " against " : "",
 				   *arm ? against : "", *arm && *said ? ": " : "", said);
 		if (strcmp(check, "reference") == 0)

@@ -316,6 +316,8 @@ void text_take_cell(struct text *t, const json_t *cell)
 		text_verbose_cell(t, r, cell);
 	char word[24];
 	text_upper(text_get(cell, "status"), word);
+	if (text_disbelieve(t, r, cell))
+		return;
 	if (is_failure(s) && t->n_blocks < TEXT_MAX_BLOCKS)
 		text_add_block(t, r, cell);
 	else if (is_failure(s))

@@ -345,7 +345,7 @@ void text_summary(struct text *t)
 	finding_lines(t);
 	if (t->o.quiet)
 		return;
-	if (t->n_blocks || t->n_lines)
+	if (t->n_blocks || t->n_lines || t->n_disbelief)
 		fputc('\n', t->o.out);
 	if (t->n_rows > (size_t)t->by_status[ST_SKIP])
 		right_line(t);

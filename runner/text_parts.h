@@ -11,6 +11,7 @@
 #include "text.h"
 
 enum { TEXT_MAX_AXES = 8, TEXT_MAX_BLOCKS = 12, TEXT_MAX_LINES = 20, TEXT_MAX_ROWS = 16, TEXT_MAX_ARM_NAMES = 48 };
+enum { TEXT_MAX_DISBELIEFS = 8, TEXT_MAX_PLACES = 8 };
 
 /* Names of the axes of a cell, one object per distinct list. */
 struct axis_names {
@@ -79,6 +80,20 @@ struct block {
 	enum cell_status status;
 };
 
+/* Cells of ratio checks that one control spoils alike. Strings are interned. */
+struct disbelief_place {
+	const char *case_id, *kernel;
+	int64_t cells;
+};
+struct disbelief {
+	const char *cause; /* "confounded: what moved" */
+	const char *first, *rerun; /* of its first cell */
+	enum cell_status status;
+	int64_t cells;
+	struct disbelief_place place[TEXT_MAX_PLACES];
+	int n_places;
+};
+
 struct text {
 	struct text_options o;
 	struct arena *arena;
@@ -97,11 +112,14 @@ struct text {
 	struct block line[3 * TEXT_MAX_LINES]; /* one-line findings: failures past the blocks, undecided, skipped */
 	int n_lines;
 	int64_t lines_left_out;
+	struct disbelief disbelief[TEXT_MAX_DISBELIEFS];
+	int n_disbelief;
 	struct advice advice[TEXT_MAX_LINES];
 	int n_advice;
 	int64_t by_status[ST_N], rounds, null_cells, null_biased, kept_right;
 	double noise_lo, noise_hi;
-	double preemptions, preempted_s; /* of cells on the host: how often a CPU was taken away, and in what time of rounds */
+	double preemptions,
+		preempted_s; /* of cells on the host: how often a CPU was taken away, and in what time of rounds */
 	const char *warned_id;
 	int64_t warned, tails, gated, timed_cells;
 };
@@ -141,6 +159,9 @@ void text_add_block(struct text *t, const struct row *r, const json_t *cell);
 void text_add_line(struct text *t, const struct row *r, const json_t *cell, const char *word);
 /* For a regression: where else the kernel is slower, and where it is not. Prints a field of the block. */
 void text_same_in(struct text *t, const struct block *b);
+/* text_disbelief.c */
+bool text_disbelieve(struct text *t, const struct row *r, const json_t *cell); /* whether it took the cell */
+void text_disbeliefs(struct text *t);
 /* text_verbose.c */
 void text_verbose_cell(struct text *t, const struct row *r, const json_t *cell);
 /* text_banner.c */

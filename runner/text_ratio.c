@@ -7,11 +7,12 @@
 enum { MAX_GROUPS = 24, MAX_SHAPES = 16 };
 
 struct widths {
-	int geometry, shape, of, over, gap;
+	int geometry, shape, of, over, of_rate, over_rate, gap;
+	char of_title[40], over_title[40], of_rate_title[40], over_rate_title[40];
 };
 
-/* Columns beside those of struct widths: ratio, interval, pp, TFLOP/s of both, n. */
-enum { W_RATIO = 6, W_INTERVAL = 15, W_PP = 6, W_TFLOPS = 7, W_N = 2, N_COLUMNS = 10 };
+/* Columns beside those of struct widths: ratio, interval, delta pp, n. */
+enum { W_RATIO = 6, W_INTERVAL = 15, W_PP = 8, W_RATE = 6, W_N = 2, N_COLUMNS = 10 };
 
 static bool same_group(const struct row *a, const struct row *b)
 {
@@ -98,8 +99,8 @@ static void shape_line(struct text *t, const struct widths *w, const struct row 
 		r->shape ? r->shape : "", gap + w->of, ms_text(a, r->selected_ns), gap + w->over,
 		ms_text(b, r->shipped_ns), gap + W_RATIO, r->ratio > 0 ? text_ratio(c, r->ratio) : "-", gap, "",
 		W_INTERVAL, interval_text(d, r->lo, r->hi));
-	fprintf(t->o.out, "%*s%*s%*s%*d%s%s\n", gap + W_PP, pp, gap + W_TFLOPS, tflops_text(e, r->of_tflops),
-		gap + W_TFLOPS, tflops_text(g, r->over_tflops), gap + W_N, r->n, trouble ? "  " : "",
+	fprintf(t->o.out, "%*s%*s%*s%*d%s%s\n", gap + W_PP, pp, gap + w->of_rate, tflops_text(e, r->of_tflops),
+		gap + w->over_rate, tflops_text(g, r->over_tflops), gap + W_N, r->n, trouble ? "  " : "",
 		trouble ? trouble : "");
 }
 
@@ -120,18 +121,27 @@ static void mean_line(struct text *t, const struct widths *w, const char *name, 
 		fprintf(t->o.out, "%*s\n", w->gap + W_PP, "-");
 }
 
-static void control_line(struct text *t, const char *label, const json_t *c, const char *not_asked)
+/* What the block before said of the same control: long sentences are said once. */
+struct told {
+	const char *code, *issue; /* NULL: nothing yet */
+};
+
+static void control_line(struct text *t, const char *label, const json_t *c, const char *not_asked, const char **told)
 {
 	const char *status = text_get(c, "status"), *text = text_get(c, "text");
+	const char *word = strcmp(status, "pass") == 0      ? "holds"
+			   : strcmp(status, "invalid") == 0 ? "BROKEN"
+							    : "not looked at";
 	if (!json_is_object(c)) {
 		text_field(t->o.out, t->o.width, label, "%s", not_asked);
+		*told = NULL;
 		return;
 	}
-	text_field(t->o.out, t->o.width, label, "%s: %s",
-		   strcmp(status, "pass") == 0      ? "holds"
-		   : strcmp(status, "invalid") == 0 ? "BROKEN"
-						    : "not looked at",
-		   text);
+	if (*told && strcmp(*told, text) == 0)
+		text_field(t->o.out, t->o.width, label, "%s, as above", word);
+	else
+		text_field(t->o.out, t->o.width, label, "%s: %s", word, text);
+	*told = text;
 }
 
 static void agree_line(struct text *t, const json_t *a)
@@ -163,7 +173,7 @@ static void bar_line(struct text *t, const json_t *x)
 		   strcmp(text_get(x, "verdict"), "invalid") == 0 ? ", were it believed" : "");
 }
 
-static void controls(struct text *t, const json_t *x)
+static void controls(struct text *t, const json_t *x, struct told *told)
 {
 	const json_t *c = json_object_get(x, "controls"), *null = json_object_get(c, "null");
 	agree_line(t, json_object_get(x, "agree"));
@@ -173,9 +183,9 @@ static void controls(struct text *t, const json_t *x)
 	else
 		text_field(t->o.out, t->o.width, "null arm", "none ran");
 	control_line(t, "code", json_object_get(c, "machine_code"),
-		     "not compared: the suite does not say what may differ");
+		     "not compared: the suite does not say what may differ", &told->code);
 	control_line(t, "issue", json_object_get(c, "issue_interval"),
-		     "intervals not compared: the suite asks for no equal_issue_interval");
+		     "intervals not compared: the suite asks for no equal_issue_interval", &told->issue);
 	bar_line(t, x);
 	if (strcmp(text_get(x, "verdict"), "invalid") == 0) {
 		char *text = NULL;
@@ -193,39 +203,49 @@ static void controls(struct text *t, const json_t *x)
 	}
 }
 
-static void widths_of(const struct text *t, const struct row *r, struct widths *w, char of[40], char over[40])
+static int wider(int a, int b)
+{
+	return a > b ? a : b;
+}
+
+static void widths_of(const struct text *t, const struct row *r, struct widths *w)
 {
 	char buf[24];
-	snprintf(of, 40, "%.30s ms", r->of);
-	snprintf(over, 40, "%.30s ms", r->over);
-	*w = (struct widths){8, r->shape_names ? text_columns(r->shape_names) : 0, text_columns(of), text_columns(over),
-			     2};
+	*w = (struct widths){.geometry = 8, .shape = r->shape_names ? text_columns(r->shape_names) : 0, .gap = 2};
+	snprintf(w->of_title, sizeof w->of_title, "%.30s ms", r->of);
+	snprintf(w->over_title, sizeof w->over_title, "%.30s ms", r->over);
+	snprintf(w->of_rate_title, sizeof w->of_rate_title, "%.30s TF/s", r->of);
+	snprintf(w->over_rate_title, sizeof w->over_rate_title, "%.30s TF/s", r->over);
+	w->of = text_columns(w->of_title);
+	w->over = text_columns(w->over_title);
+	w->of_rate = wider(W_RATE, text_columns(w->of_rate_title));
+	w->over_rate = wider(W_RATE, text_columns(w->over_rate_title));
 	for (size_t i = 0; i < t->n_rows; i++) {
 		const struct row *x = &t->row[i];
 		if (!x->is_ratio || !same_group(x, r))
 			continue;
-		w->geometry = text_columns(x->geometry) > w->geometry ? text_columns(x->geometry) : w->geometry;
-		w->shape = x->shape && text_columns(x->shape) > w->shape ? text_columns(x->shape) : w->shape;
-		w->of = (int)strlen(ms_text(buf, x->selected_ns)) > w->of ? (int)strlen(buf) : w->of;
-		w->over = (int)strlen(ms_text(buf, x->shipped_ns)) > w->over ? (int)strlen(buf) : w->over;
+		w->geometry = wider(w->geometry, text_columns(x->geometry));
+		w->shape = wider(w->shape, x->shape ? text_columns(x->shape) : 0);
+		w->of = wider(w->of, (int)strlen(ms_text(buf, x->selected_ns)));
+		w->over = wider(w->over, (int)strlen(ms_text(buf, x->shipped_ns)));
 	}
-	const int columns = w->geometry + w->shape + w->of + w->over + W_RATIO + W_INTERVAL + W_PP + 2 * W_TFLOPS + W_N;
+	const int columns = w->geometry + w->shape + w->of + w->over + W_RATIO + W_INTERVAL + W_PP + w->of_rate +
+			    w->over_rate + W_N;
 	if (columns + (N_COLUMNS - 1) * w->gap > t->o.width)
 		w->gap = 1;
 }
 
-static void group_block(struct text *t, const struct row *first)
+static void group_block(struct text *t, const struct row *first, struct told *told)
 {
 	const json_t *x = aggregate_of(t, first);
 	struct widths w;
-	char of[40], over[40];
 	int shown = 0, hidden = 0;
-	widths_of(t, first, &w, of, over);
+	widths_of(t, first, &w);
 	heading(t, first);
 	fprintf(t->o.out, "%-*s%*s%-*s%*s%*s%*s%*s%-*s%*s%*s%*s%*s\n", w.geometry, "geometry", w.gap, "", w.shape,
-		first->shape_names ? first->shape_names : "", w.gap + w.of, of, w.gap + w.over, over, w.gap + W_RATIO,
-		"ratio", w.gap, "", W_INTERVAL, text_interval_title(t), w.gap + W_PP, "pp", w.gap + W_TFLOPS, "TFLOP/s",
-		w.gap + W_TFLOPS, "over", w.gap + W_N, "n");
+		first->shape_names ? first->shape_names : "", w.gap + w.of, w.of_title, w.gap + w.over, w.over_title,
+		w.gap + W_RATIO, "ratio", w.gap, "", W_INTERVAL, text_interval_title(t), w.gap + W_PP, "delta pp",
+		w.gap + w.of_rate, w.of_rate_title, w.gap + w.over_rate, w.over_rate_title, w.gap + W_N, "n");
 	for (size_t i = 0; i < t->n_rows; i++) {
 		const struct row *r = &t->row[i];
 		if (!r->is_ratio || !same_group(r, first))
@@ -242,7 +262,7 @@ static void group_block(struct text *t, const struct row *first)
 	mean_line(t, &w, "GEOMEAN", json_object_get(x, "geomean"));
 	mean_line(t, &w, "weighted", json_object_get(x, "weighted"));
 	if (x)
-		controls(t, x);
+		controls(t, x, told);
 	else
 		fputs("   no mean over the shapes: the file has no aggregate of them\n", t->o.out);
 	fputc('\n', t->o.out);
@@ -251,6 +271,7 @@ static void group_block(struct text *t, const struct row *first)
 void text_ratio_tables(struct text *t)
 {
 	int groups = 0, hidden = 0;
+	struct told told = {NULL, NULL};
 	if (t->n_rows) /* qsort wants an array even for nothing */
 		qsort(t->row, t->n_rows, sizeof *t->row, text_row_by_plan);
 	for (size_t i = 0; i < t->n_rows; i++) {
@@ -263,7 +284,7 @@ void text_ratio_tables(struct text *t)
 		if (!t->o.verbose && groups == MAX_GROUPS)
 			hidden++;
 		else if (groups++ >= 0)
-			group_block(t, r);
+			group_block(t, r, &told);
 	}
 	if (hidden)
 		fprintf(t->o.out, "... and %d more ratios (-v: every one)\n\n", hidden);
