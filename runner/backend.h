@@ -48,6 +48,14 @@ struct launch {
 	void *graph; /* non-NULL: replay this instead of calling run (see graph_capture) */
 };
 
+/* Words of device memory that should all be one. bytes is a multiple of 4. */
+struct scan_range {
+	const void *at;
+	size_t bytes;
+	uint32_t word;
+};
+enum { BACKEND_RANGES = 64 }; /* of one scan_all */
+
 enum { BACKEND_MARKS = 4096 };
 
 struct backend_ops {
@@ -68,6 +76,13 @@ struct backend_ops {
 	/* The number of 4-byte words in [p, p+bytes) that differ from word, and the byte offset of the first (-1: none). Waits. */
 	bool (*scan)(struct backend *b, const void *p, uint32_t word, size_t bytes, int64_t *n_differ, int64_t *first,
 		     struct err *err);
+	/* Whether all words of n ranges are as they should be: scan of all of them at once, for the usual case that none has changed. Waits. NULL op:
+	 * each range is scanned. */
+	bool (*scan_all)(struct backend *b, const struct scan_range *range, int n, bool *intact, struct err *err);
+	/* The number of bytes in which x and y differ (both as alloc gave them, or 16-byte aligned), and the offset of the first (-1: none). Waits.
+	 * NULL op: memory of this backend is not compared in place, large outputs are brought to the host. */
+	bool (*compare)(struct backend *b, const void *x, const void *y, size_t bytes, int64_t *n_differ,
+			int64_t *first, struct err *err);
 	/* xxh3-like 64-bit digest of bytes, the same on every backend (fill_digest of fill.h). Waits. */
 	bool (*digest)(struct backend *b, const void *p, size_t bytes, uint64_t *out, struct err *err);
 	/* Fills a tensor by the spec: the same bytes on every backend (fill.h says how). Waits.

@@ -151,6 +151,15 @@ static bool host_scan(struct backend *b, const void *p, uint32_t word, size_t by
 	return true;
 }
 
+static bool host_scan_all(struct backend *b, const struct scan_range *range, int n, bool *intact, struct err *err)
+{
+	int64_t differ = 0, first;
+	for (int i = 0; i < n && differ == 0; i++)
+		host_scan(b, range[i].at, range[i].word, range[i].bytes, &differ, &first, err);
+	*intact = differ == 0;
+	return true;
+}
+
 static bool host_digest(struct backend *b, const void *p, size_t bytes, uint64_t *out, struct err *err)
 {
 	*out = fill_digest(p, bytes);
@@ -372,6 +381,7 @@ static const struct backend_ops host_ops = {
 	.copy = host_copy,
 	.pattern = host_pattern,
 	.scan = host_scan,
+	.scan_all = host_scan_all,
 	.digest = host_digest,
 	.fill = host_fill,
 	.audit = host_audit,

@@ -79,7 +79,8 @@ bool check_identity(struct stage *st, const struct evidence *ev, struct err *err
 			struct diff d;
 			if (!ev->have[set][i] || !ev->have[set][w])
 				continue;
-			image_diff(st, &st->main, &ev->first[set][i], &ev->first[set][w], &d);
+			if (!image_diff(st, &st->main, &ev->first[set][i], &ev->first[set][w], &d, err))
+				return false;
 			differs = d.out >= 0;
 			if (differs && !mismatch(st, ev, set, i, w, &d, err))
 				return false;

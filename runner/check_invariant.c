@@ -110,22 +110,24 @@ static bool fill_rows(struct ctx *x, struct scene *sc, const struct rows *rows, 
 		struct buffer *b = &sc->own[t];
 		if (!st->in[t] || x->dim[t] < 0 || !b->bytes)
 			continue;
+		const bool gaps = !tensor_is_dense(&b->shape);
 		size_t n = (size_t)assay_shape_count(&b->shape) * b->elem_bytes;
-		unsigned char *dense = malloc(n + 1), *span = malloc(b->bytes + 1);
+		unsigned char *dense = malloc(n + 1), *span = gaps ? malloc(b->bytes + 1) : NULL;
 		const unsigned char *from[INPUT_SETS] = {x->in[0][t], x->in[1][t]};
-		bool ok = dense && span;
-		if (ok) {
+		bool ok = dense && (span || !gaps);
+		if (!ok)
+			err_set(err, "out of memory");
+		if (ok)
 			move_rows(&st->main.shape[t], x->dim[t], b->elem_bytes, from, rows->src, rows->set, rows->n,
 				  dense);
+		if (ok && gaps) {
 			const uint32_t word =
 				tensor_tail_word(b->desc, &b->shape, TAIL_NAN); /* as the fill leaves gaps */
 			for (size_t i = 0; i < b->bytes; i++)
 				span[i] = (unsigned char)(word >> 8 * (i % 4));
 			tensor_scatter(&b->shape, b->elem_bytes, dense, span);
-			ok = st->ops->upload(st->be, b->data, span, b->bytes, err);
-		} else {
-			err_set(err, "out of memory");
 		}
+		ok = ok && st->ops->upload(st->be, b->data, gaps ? span : dense, b->bytes, err);
 		free(dense);
 		free(span);
 		if (!ok)
@@ -134,55 +136,111 @@ static bool fill_rows(struct ctx *x, struct scene *sc, const struct rows *rows, 
 	return true;
 }
 
+/* Whether n elements differ where they are defined (NULL: everywhere). */
+static bool run_differs(const unsigned char *a, const unsigned char *b, size_t n, uint32_t eb, const uint8_t *defined)
+{
+	if (!defined)
+		return memcmp(a, b, n * eb) != 0;
+	for (size_t i = 0; i < n; i++)
+		if (defined[i] && memcmp(a + i * eb, b + i * eb, eb) != 0)
+			return true;
+	return false;
+}
+
+/* One output of a relaunch and what it is held against: dense bytes; own and foreign are of the full shape. */
+struct rows_out {
+	const struct assay_tensor *desc;
+	const struct assay_shape *full, *shape;
+	int dim;
+	const uint8_t *defined;
+	const unsigned char *got, *own, *foreign;
+};
+
+/* Row by row: whether the rows that must be the same differ, and whether some of the control do. */
+static void rows_look(const struct rows *rows, const struct rows_out *o, bool *differ, bool *control)
+{
+	const uint32_t eb = tensor_elem_bytes(o->desc);
+	size_t outer, run;
+
+	extents(o->shape, o->dim, 1, &outer, &run);
+	*differ = *control = false;
+	for (size_t k = 0; k < outer; k++)
+		for (int64_t i = 0; i < rows->n; i++) {
+			const size_t at = (k * (size_t)rows->n + (size_t)i) * run,
+				     base = k * (size_t)o->full->dim[o->dim];
+			const unsigned char *mine = o->got + at * eb;
+			const uint8_t *defined = o->defined ? o->defined + at : NULL;
+			if (!*differ && rows->set[i] == 0)
+				*differ = run_differs(mine, o->own + (base + (size_t)rows->src[i]) * run * eb, run, eb,
+						      defined);
+			if (!*control && (rows->control_rows < 0 || rows->set[i] == rows->control_rows))
+				*control = run_differs(mine, o->foreign + (base + (size_t)rows->control[i]) * run * eb,
+						       run, eb, defined);
+		}
+}
+
+/* The finding of rows that differ. NULL: out of memory. */
+static json_t *rows_finding(struct stage *st, const char *arm, const struct rows *rows, const struct rows_out *o, int k)
+{
+	const uint32_t eb = tensor_elem_bytes(o->desc);
+	const size_t n = (size_t)assay_shape_count(o->shape);
+	unsigned char *want = malloc(n * eb + 1);
+	uint8_t *keep = malloc(n);
+	json_t *f = NULL;
+	size_t outer, run;
+	struct diff d;
+
+	if (want && keep) {
+		const unsigned char *own[INPUT_SETS] = {o->own};
+		char text[512];
+		move_rows(o->full, o->dim, eb, own, rows->src, NULL, rows->n, want);
+		extents(o->shape, o->dim, 1, &outer, &run);
+		for (size_t e = 0; e < n; e++)
+			keep[e] = rows->set[e / run % (size_t)rows->n] == 0 && (!o->defined || o->defined[e]);
+		image_diff_bytes(o->desc, o->shape, o->got, want, keep, &d);
+		d.out = k;
+		diff_text(o->desc, o->shape, o->got, want, &d, text, sizeof(text));
+		f = finding_add(st->findings, "invariant", arm, "mismatch", "%s: %s", rows->what, text);
+		diff_fields(f, o->desc, o->shape, o->got, want, &d);
+	}
+	free(want);
+	free(keep);
+	return f;
+}
+
 /* Whether the first output that has rows differs from what it should be, and whether the control differs. */
 static bool compare(struct ctx *x, const struct scene *sc, const struct rows *rows, int i, const struct image *got,
 		    json_t **out, struct err *err)
 {
 	struct stage *st = x->st;
 	struct subject *s = &st->subject[i];
+	const struct image *own = &x->ev->first[0][i], *foreign = &x->ev->first[rows->control_set][i];
 	bool control = false, compared = false;
 	json_t *f = NULL;
 
+	if (!image_fetch(got, err) || !image_fetch(own, err) || !image_fetch(foreign, err))
+		return false;
 	for (int k = 0; k < got->n && !f; k++) {
-		int t = got->tensor[k], dim = x->dim[t];
-		const struct assay_tensor *desc = &st->cell->kernel->tensors[t];
-		const struct assay_shape *full = &st->main.shape[t], *shape = &sc->shape[t];
-		uint32_t eb = tensor_elem_bytes(desc);
-		int64_t n = assay_shape_count(shape);
-		size_t outer, inner;
-		struct diff d;
-		if (dim < 0 || shape->dim[dim] != rows->n || !n)
+		const int t = got->tensor[k];
+		const struct rows_out o = {.desc = &st->cell->kernel->tensors[t],
+					   .full = &st->main.shape[t],
+					   .shape = &sc->shape[t],
+					   .dim = x->dim[t],
+					   .defined = sc->mask[t],
+					   .got = image_bytes(got, k),
+					   .own = image_bytes(own, k),
+					   .foreign = image_bytes(foreign, k)};
+		bool differ, other;
+		if (o.dim < 0 || o.shape->dim[o.dim] != rows->n || !assay_shape_count(o.shape))
 			continue;
 		compared = true;
-		unsigned char *want = malloc((size_t)n * eb + 1), *other = malloc((size_t)n * eb + 1);
-		uint8_t *keep = malloc((size_t)n), *keep_control = malloc((size_t)n);
-		if (!want || !other || !keep || !keep_control) {
-			free(want), free(other), free(keep), free(keep_control);
+		rows_look(rows, &o, &differ, &other);
+		control = control || other || differ; /* what differs is not vacuous */
+		if (!differ)
+			continue;
+		f = rows_finding(st, s->name, rows, &o, k);
+		if (!f)
 			return err_set(err, "out of memory");
-		}
-		const unsigned char *own[INPUT_SETS] = {image_bytes(&x->ev->first[0][i], k)};
-		const unsigned char *foreign[INPUT_SETS] = {image_bytes(&x->ev->first[rows->control_set][i], k)};
-		move_rows(full, dim, eb, own, rows->src, NULL, rows->n, want);
-		move_rows(full, dim, eb, foreign, rows->control, NULL, rows->n, other);
-		extents(shape, dim, 1, &outer, &inner);
-		for (int64_t e = 0; e < n; e++) {
-			int64_t row = (int64_t)((size_t)e / inner) % rows->n;
-			uint8_t defined = sc->mask[t] ? sc->mask[t][e] : 1;
-			keep[e] = rows->set[row] == 0 && defined;
-			keep_control[e] = (rows->control_rows < 0 || rows->set[row] == rows->control_rows) && defined;
-		}
-		image_diff_bytes(desc, shape, image_bytes(got, k), other, keep_control, &d);
-		control = control || d.differ > 0;
-		image_diff_bytes(desc, shape, image_bytes(got, k), want, keep, &d);
-		if (d.differ) {
-			char text[512];
-			d.out = k;
-			diff_text(desc, shape, image_bytes(got, k), want, &d, text, sizeof(text));
-			f = finding_add(st->findings, "invariant", s->name, "mismatch", "%s: %s", rows->what, text);
-			diff_fields(f, desc, shape, image_bytes(got, k), want, &d);
-			control = true; /* what differs is not vacuous */
-		}
-		free(want), free(other), free(keep), free(keep_control);
 	}
 	if (!compared) {
 		stage_note(st, "invariant: no output of %s has a dimension named %s", st->cell->kernel->name, x->name);

@@ -145,7 +145,10 @@ bool check_relaunch(struct stage *st, struct subject *s, int n, const struct ima
 		const struct image *known[] = {want};
 		if (!image_take(st, s->ready, known, 1, true, TENSOR_POISON_A, &im, err))
 			return false;
-		image_diff(st, &st->main, &im, want, &d);
+		if (!image_diff(st, &st->main, &im, want, &d, err)) {
+			image_drop(&im);
+			return false;
+		}
 		if (out->differ == 1) {
 			out->diff = d;
 			out->image = im;

@@ -9,7 +9,10 @@
 #include "fill.h"
 #include "finding.h"
 
+/* Rows that the reference gets at a time: few, so that every thread has some. */
 enum { ROWS_AT_ONCE = 4 };
+/* Of so many rows one: few enough to be fetched row by row. */
+enum { FEW_ROWS = 32 };
 
 /* What is known of one arm on one output. */
 struct score {
@@ -24,7 +27,9 @@ struct job {
 	int t; /* tensor */
 	int64_t row_len, n_rows, n_all;
 	const int64_t *row; /* NULL: all */
-	int subject[STAGE_SUBJECTS], n_subjects, out;
+	int subject[STAGE_SUBJECTS], n_subjects;
+	const unsigned char *got[STAGE_SUBJECTS]; /* bytes of the output; of the rows alone where `own` holds them */
+	unsigned char *own[STAGE_SUBJECTS];
 	struct score score[STAGE_SUBJECTS];
 	bool constant; /* the reference never left its first value */
 	double value;
@@ -40,15 +45,15 @@ static double over(double error, double allowed)
 	return allowed > 0 ? error / allowed : error > 0 ? INFINITY : 0;
 }
 
-static void score_rows(struct job *j, const struct evidence *ev, const int64_t *row, int64_t n, const double *ref,
-		       const double *bound, struct score *score)
+static void score_rows(struct job *j, const int64_t *row, int64_t n, const double *ref, const double *bound,
+		       struct score *score)
 {
 	const struct check_reference *c = &j->st->cell->checks.reference;
 	const uint8_t *mask = j->st->main.mask[j->t];
 	enum assay_dtype dtype = j->st->cell->kernel->tensors[j->t].dtype;
 
 	for (int a = 0; a < j->n_subjects; a++) {
-		const unsigned char *got = image_bytes(&ev->first[0][j->subject[a]], j->out);
+		const unsigned char *got = j->got[a];
 		struct score *s = &score[a];
 		for (int64_t i = 0; i < n * j->row_len; i++) {
 			int64_t at = row[i / j->row_len] * j->row_len + i % j->row_len;
@@ -86,13 +91,14 @@ static void score_merge(struct score *into, const struct score *s)
 }
 
 /* Rows in small batches over the threads; the scores do not depend on how many threads there are. */
-static bool rows_run(struct job *j, const struct evidence *ev)
+static bool rows_run(struct job *j)
 {
 	const struct assay_kernel *k = j->st->cell->kernel;
-	int64_t batches = (j->n_rows + ROWS_AT_ONCE - 1) / ROWS_AT_ONCE;
-	size_t cap = (size_t)(ROWS_AT_ONCE * j->row_len) + 1;
 	bool nomem = false;
 	int team = j->call->threads > 0 ? j->call->threads : omp_get_max_threads();
+	const int64_t each = (j->n_rows + team - 1) / team, at_once = each < ROWS_AT_ONCE ? each : ROWS_AT_ONCE;
+	const int64_t batches = at_once ? (j->n_rows + at_once - 1) / at_once : 0;
+	size_t cap = (size_t)(at_once * j->row_len) + 1;
 
 	j->constant = true;
 #pragma omp parallel num_threads(team)
@@ -110,7 +116,7 @@ static bool rows_run(struct job *j, const struct evidence *ev)
 			int64_t row[ROWS_AT_ONCE], n = 0;
 			if (!ref || !bound || j->failed)
 				continue;
-			for (int64_t i = b * ROWS_AT_ONCE; i < j->n_rows && n < ROWS_AT_ONCE; i++)
+			for (int64_t i = b * at_once; i < j->n_rows && n < at_once; i++)
 				row[n++] = j->row ? j->row[i] : i;
 			struct assay_rows rows = {.row = row, .n = n};
 			memset(bound, 0, cap * sizeof(double));
@@ -124,7 +130,7 @@ static bool rows_run(struct job *j, const struct evidence *ev)
 				}
 				continue;
 			}
-			score_rows(j, ev, row, n, ref, bound, score);
+			score_rows(j, row, n, ref, bound, score);
 #pragma omp critical
 			for (int64_t i = 0; i < n * j->row_len && j->constant; i++) {
 				if (!j->seen) {
@@ -213,6 +219,24 @@ static void finding_of(struct job *j, int a)
 	json_object_set_new(f, "rows_of", json_integer(j->n_all));
 }
 
+/* The outputs that are looked at: whole, or of one that is not on the host the sampled rows alone. */
+static bool outputs_get(struct job *j, const struct evidence *ev, int out, struct err *err)
+{
+	for (int a = 0; a < j->n_subjects; a++) {
+		const struct image *im = &ev->first[0][j->subject[a]];
+		const size_t row_bytes = (size_t)j->row_len * tensor_elem_bytes(&j->st->cell->kernel->tensors[j->t]);
+		if (!image_bytes(im, out) && j->row && j->n_rows <= j->n_all / FEW_ROWS) {
+			j->own[a] = image_rows(im, out, j->row, j->n_rows, row_bytes, err);
+			if (!j->own[a])
+				return false;
+		} else if (!image_fetch(im, err)) {
+			return false;
+		}
+		j->got[a] = j->own[a] ? j->own[a] : image_bytes(im, out);
+	}
+	return true;
+}
+
 /* only: the one subject that this reference is for; -1: all of them. */
 static bool one_output(struct stage *st, const struct evidence *ev, const struct assay_call *call, int t, int out,
 		       int only, struct err *err)
@@ -220,7 +244,7 @@ static bool one_output(struct stage *st, const struct evidence *ev, const struct
 	const struct assay_kernel *k = st->cell->kernel;
 	const struct check_reference *c = &st->cell->checks.reference;
 	const struct assay_shape *shape = &st->main.shape[t];
-	struct job j = {.st = st, .call = call, .t = t, .out = out, .row_len = 1, .n_all = 1};
+	struct job j = {.st = st, .call = call, .t = t, .row_len = 1, .n_all = 1};
 	int64_t *sampled = NULL;
 
 	for (int i = 0; i < shape->rank; i++)
@@ -240,10 +264,14 @@ static bool one_output(struct stage *st, const struct evidence *ev, const struct
 		if (!sampled)
 			return err_set(err, "out of memory");
 	}
-	bool ok = rows_run(&j, ev);
+	bool ok = outputs_get(&j, ev, out, err);
+	if (ok && !rows_run(&j))
+		ok = err_set(err, "reference: no memory for rows of %lld elements", (long long)j.row_len);
+	for (int a = 0; a < j.n_subjects; a++)
+		free(j.own[a]);
 	free(sampled);
 	if (!ok)
-		return err_set(err, "reference: no memory for rows of %lld elements", (long long)j.row_len);
+		return false;
 	for (int a = 0; a < j.n_subjects; a++) {
 		if (j.failed)
 			finding_add(st->findings, "reference", st->subject[j.subject[a]].name, "error", "%s", j.failed);

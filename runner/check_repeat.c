@@ -85,6 +85,7 @@ static bool addresses(struct stage *st, const struct evidence *ev, int i, struct
 	struct image im = {0};
 	struct checked seen;
 	struct scene sc;
+	struct diff d;
 	uint32_t fresh = 0;
 	char text[512];
 	bool ok = false, ran;
@@ -119,8 +120,8 @@ static bool addresses(struct stage *st, const struct evidence *ev, int i, struct
 	if (!image_take(st, r, known, 1, true, TENSOR_POISON_A, &im, err))
 		goto done;
 	check_gaps(st, s->name, &im);
-	struct diff d;
-	image_diff(st, &st->main, &im, want, &d);
+	if (!image_diff(st, &st->main, &im, want, &d, err))
+		goto done;
 	say(st, text, sizeof(text), &im, want, &d);
 	json_t *f = d.out >= 0
 			    ? finding_add(st->findings, "repeat", s->name, "mismatch",

@@ -173,13 +173,15 @@ static bool differs_again(struct stage *st, struct subject *s, const struct imag
 }
 
 /* One launch of n differed. */
-static void lone_difference(struct stage *st, struct subject *s, const struct image *want, const struct image *odd,
-			    int n)
+static bool lone_difference(struct stage *st, struct subject *s, const struct image *want, const struct image *odd,
+			    int n, struct err *err)
 {
 	struct relaunch rl = {.launches = n, .differ = 1, .same_elements = true, .image = *odd};
 
-	image_diff(st, &st->main, odd, want, &rl.diff);
+	if (!image_diff(st, &st->main, odd, want, &rl.diff, err))
+		return false;
 	unstable_finding(st, s, want, &rl);
+	return true;
 }
 
 /* Which input's tail the outputs depend on: NaN behind one at a time. */
@@ -256,7 +258,11 @@ bool check_tell_apart(struct stage *st, struct subject *s, const struct image *a
 
 	if (!container_find(st, s, a, &ok, err))
 		return false;
-	if (ok || !subject_runs(s) || !unwritten_find(st, &st->main, s->name, a, b))
+	if (ok || !subject_runs(s))
+		return true;
+	if (!image_fetch(a, err) || !image_fetch(b, err))
+		return false;
+	if (!unwritten_find(st, &st->main, s->name, a, b))
 		return true;
 	struct relaunch rl;
 	bool again = false;
@@ -273,11 +279,11 @@ bool check_tell_apart(struct stage *st, struct subject *s, const struct image *a
 			return false;
 		/* The launch that brought us here is one of them. */
 		if (!rl.differ)
-			lone_difference(st, s, a, b, rl.launches + 1);
+			ok = lone_difference(st, s, a, b, rl.launches + 1, err);
 		else
 			unstable_finding(st, s, a, &rl);
 		image_drop(&rl.image);
-		return true;
+		return rl.differ || ok;
 	}
 	if (!subject_runs(s))
 		return true;
@@ -287,6 +293,10 @@ bool check_tell_apart(struct stage *st, struct subject *s, const struct image *a
 		return true;
 	if (!image_take(st, s->ready, known, 2, true, TENSOR_POISON_A, &c, err))
 		return false;
+	if (!image_fetch(&c, err)) {
+		image_drop(&c);
+		return false;
+	}
 	if (!image_same(a, &c)) {
 		int64_t nan = non_finite(st, a), huge = non_finite(st, &c);
 		const char *tensor = over_read_of(st, s, &c, err);

@@ -1,6 +1,7 @@
 /* The cuda backend's memory: allocations, copies, and the fills and counts that run on the device. */
 #include <stdlib.h>
 
+#include "compare_cuda.h"
 #include "cuda_parts.h"
 #include "fill_cuda.h"
 
@@ -59,6 +60,19 @@ bool cuda_scan(struct backend *b, const void *p, uint32_t word, size_t bytes, in
 {
 	struct cuda *c = cuda_of(b);
 	return cuda_told(fill_cuda_scan(p, word, bytes, c->scratch, c->stream, n_differ, first), "scan", err);
+}
+
+bool cuda_scan_all(struct backend *b, const struct scan_range *range, int n, bool *intact, struct err *err)
+{
+	struct cuda *c = cuda_of(b);
+	return cuda_told(compare_cuda_ranges(range, n, c->scratch, c->stream, intact), "scan", err);
+}
+
+bool cuda_compare(struct backend *b, const void *x, const void *y, size_t bytes, int64_t *n_differ, int64_t *first,
+		  struct err *err)
+{
+	struct cuda *c = cuda_of(b);
+	return cuda_told(compare_cuda_bytes(x, y, bytes, c->scratch, c->stream, n_differ, first), "comparison", err);
 }
 
 bool cuda_digest(struct backend *b, const void *p, size_t bytes, uint64_t *out, struct err *err)

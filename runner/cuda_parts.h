@@ -47,6 +47,9 @@ bool cuda_copy(struct backend *b, void *dst, const void *src, size_t bytes, stru
 bool cuda_pattern(struct backend *b, void *dst, uint32_t word, size_t bytes, struct err *err);
 bool cuda_scan(struct backend *b, const void *p, uint32_t word, size_t bytes, int64_t *n_differ, int64_t *first,
 	       struct err *err);
+bool cuda_scan_all(struct backend *b, const struct scan_range *range, int n, bool *intact, struct err *err);
+bool cuda_compare(struct backend *b, const void *x, const void *y, size_t bytes, int64_t *n_differ, int64_t *first,
+		  struct err *err);
 bool cuda_digest(struct backend *b, const void *p, size_t bytes, uint64_t *out, struct err *err);
 bool cuda_fill(struct backend *b, void *dst, const struct fill_job *job, struct err *err);
 bool cuda_audit(struct backend *b, const void *src, const struct fill_job *job, uint32_t readings,

@@ -148,7 +148,8 @@ static bool checks_run(struct run *r, struct err *err)
 
 	if (!stage_prepare(r->st, err) || !check_memory(r->st, r->ev, err))
 		return false;
-	facts_digests(r->st, r->ev, &r->sha);
+	if (!facts_digests(r->st, r->ev, &r->sha, err))
+		return false;
 	tell(r);
 	for (size_t k = 0; k < sizeof(check) / sizeof(*check); k++) {
 		if (!asked(r->c, (enum check_kind)k))
@@ -402,7 +403,7 @@ enum exec_outcome exec_digests(struct exec *x, const struct cell *c, const struc
 		struct subject *s = &st->subject[i];
 		struct checked seen;
 		struct image im;
-		char hex[65];
+		char hex[1][65];
 		bool ok;
 		if (!subject_runs(s) || !s->ready)
 			continue;
@@ -413,9 +414,12 @@ enum exec_outcome exec_digests(struct exec *x, const struct cell *c, const struc
 			continue;
 		if (!image_take(st, s->ready, NULL, 0, true, TENSOR_POISON_A, &im, err))
 			goto done;
-		image_sha256(&im, hex);
+		const struct image *const one[] = {&im};
+		const bool hashed = image_sha256(st, one, 1, hex, err);
 		image_drop(&im);
-		json_array_append_new(arms, json_pack("{s:s, s:s}", "name", s->name, "out_sha256", hex));
+		if (!hashed)
+			goto done;
+		json_array_append_new(arms, json_pack("{s:s, s:s}", "name", s->name, "out_sha256", hex[0]));
 	}
 	outcome = EXEC_OK;
 done:

@@ -61,24 +61,34 @@ void facts_work(struct stage *st, json_t *facts)
 	json_object_set_new(facts, "work", o);
 }
 
-void facts_digests(struct stage *st, const struct evidence *ev, struct facts_sha *sha)
+bool facts_digests(struct stage *st, const struct evidence *ev, struct facts_sha *sha, struct err *err)
 {
+	const struct image *im[STAGE_SUBJECTS];
+	char hex[STAGE_SUBJECTS][65];
+	int which[STAGE_SUBJECTS], n = 0;
+
 	memset(sha, 0, sizeof(*sha));
 	for (int i = 0; i < st->n_subjects; i++) {
-		const struct image *im = &ev->first[0][i];
-		int same = -1;
-		if (!ev->have[0][i] || !im->n)
+		const struct image *mine = &ev->first[0][i];
+		which[i] = -1;
+		if (!ev->have[0][i] || !mine->n)
 			continue;
 		/* Arms that share their bytes share the hash. */
-		for (int k = 0; k < i && same < 0; k++)
-			if (ev->have[0][k] && ev->first[0][k].n == im->n &&
-			    !memcmp(ev->first[0][k].block, im->block, (size_t)im->n * sizeof(*im->block)))
-				same = k;
-		if (same >= 0)
-			memcpy(sha->hex[i], sha->hex[same], sizeof(sha->hex[i]));
-		else
-			image_sha256(im, sha->hex[i]);
+		for (int k = 0; k < n && which[i] < 0; k++)
+			if (im[k]->n == mine->n &&
+			    !memcmp(im[k]->block, mine->block, (size_t)mine->n * sizeof(*mine->block)))
+				which[i] = k;
+		if (which[i] < 0) {
+			which[i] = n;
+			im[n++] = mine;
+		}
 	}
+	if (!image_sha256(st, im, n, hex, err))
+		return false;
+	for (int i = 0; i < st->n_subjects; i++)
+		if (which[i] >= 0)
+			memcpy(sha->hex[i], hex[which[i]], sizeof(sha->hex[i]));
+	return true;
 }
 
 static json_t *text_or_null(const char *s)

@@ -16,7 +16,7 @@ void facts_work(struct stage *st, json_t *facts);
 struct facts_sha {
 	char hex[STAGE_SUBJECTS][65];
 };
-void facts_digests(struct stage *st, const struct evidence *ev, struct facts_sha *sha);
+bool facts_digests(struct stage *st, const struct evidence *ev, struct facts_sha *sha, struct err *err);
 /* Sets "arms". rounds NULL: not timed. */
 void facts_arms(struct stage *st, const struct facts_sha *sha, const struct rounds *rounds, json_t *facts);
 struct facts_measure {

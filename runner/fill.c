@@ -31,6 +31,25 @@ static uint64_t block_hash(const unsigned char *p, size_t bytes)
 	return fill_hash_block(a + b, bytes);
 }
 
+uint64_t fill_digest_part(const void *p, size_t bytes, uint64_t first_block)
+{
+	const unsigned char *at = p;
+	uint64_t sum = 0;
+
+	for (uint64_t j = first_block; bytes > 0; j++) {
+		const size_t n = bytes < FILL_BLOCK_BYTES ? bytes : FILL_BLOCK_BYTES;
+		sum += fill_hash_word(block_hash(at, n), j);
+		at += n;
+		bytes -= n;
+	}
+	return sum;
+}
+
+uint64_t fill_digest_whole(uint64_t sum, size_t bytes)
+{
+	return fill_hash_whole(sum, bytes);
+}
+
 uint64_t fill_digest(const void *p, size_t bytes)
 {
 	const unsigned char *base = p;

@@ -55,6 +55,9 @@ bool fill_audit_host(const void *src, const struct fill_job *job, uint32_t readi
 		     struct err *err);
 /* 64-bit digest: xxh3-like; must be computable in parallel: defined as a hash of per-64KiB-block hashes (fill_gen.h). */
 uint64_t fill_digest(const void *p, size_t bytes);
+/* The same in parts of whole blocks (the last may end anywhere): fill_digest_whole of the sum of fill_digest_part over all of them. */
+uint64_t fill_digest_part(const void *p, size_t bytes, uint64_t first_block);
+uint64_t fill_digest_whole(uint64_t sum, size_t bytes);
 
 /* NULL, or the broken promise as a sentence ("NaN: 1024 of 16384 elements of w.qs read as e4m3"), written into buf. p may be NULL: then
  * only row numbers outside their bound are looked for. A promised reading that was not counted is held against the tensor's own;

@@ -1,5 +1,9 @@
-/* image: the outputs of one launch, kept on the host, and what differs between two of them. Images are dense and row-major, with
- * zeros where the kernel leaves an output undefined, so that equal images are equal bytes. Arms whose bytes are equal share them. */
+/* image: the outputs of one launch, and what differs between two of them. Images are dense and row-major, with zeros where the kernel leaves
+ * an output undefined, so that equal images are equal bytes. Arms whose bytes are equal share them.
+ *
+ * A large output stays on its device as a copy, where the backend can compare there; image_fetch brings it to the host, which few images
+ * need: those that differ, and those whose rows are rearranged. What the device says of bytes is held against what the host sees of them:
+ * whatever is brought over must have the digest that the device gave, and outputs that the device calls equal are looked into. */
 #ifndef ASSAY_IMAGE_H
 #define ASSAY_IMAGE_H
 
@@ -9,7 +13,9 @@
 
 #include "stage.h"
 
-/* Up to here an image is compared byte by byte with those it may share bytes with; above, by its 64-bit digest. */
+/* Up to here an output is brought to the host at once. */
+#define IMAGE_HOST_BYTES ((size_t)4 << 20)
+/* Up to here an image on the host is compared byte by byte with those it may share bytes with; above, by its 64-bit digest. */
 #define IMAGE_EXACT_BYTES ((size_t)64 << 20)
 
 struct image_block;
@@ -27,9 +33,16 @@ bool image_take(struct stage *st, struct ready *r, const struct image *const *kn
 		uint32_t poison, struct image *out, struct err *err);
 void image_drop(struct image *im); /* zeroes it; an image that was never taken is fine */
 bool image_same(const struct image *a, const struct image *b);
-const unsigned char *image_bytes(const struct image *im, int k); /* dense bytes of output k */
-/* sha-256 over the bytes of all outputs, 64 hex digits and a NUL. */
-void image_sha256(const struct image *im, char out[65]);
+/* Brings all outputs to the host. False with *err: no memory, a lost device, or one that gives other bytes than it digested. */
+bool image_fetch(const struct image *im, struct err *err);
+const unsigned char *image_bytes(const struct image *im,
+				 int k); /* dense bytes of output k, after image_fetch; else NULL */
+/* Memory for all of output k with only these rows in it. The caller frees it. NULL with *err. */
+unsigned char *image_rows(const struct image *im, int k, const int64_t *row, int64_t n, size_t row_bytes,
+			  struct err *err);
+/* sha-256 over the bytes of all outputs, 64 hex digits and a NUL, of n images at once over the threads. What lies on the device is read in
+ * pieces. False with *err as image_fetch. */
+bool image_sha256(struct stage *st, const struct image *const im[], int n, char out[][65], struct err *err);
 
 struct diff {
 	int out; /* output index in the image; -1: equal */
@@ -39,9 +52,10 @@ struct diff {
 	uint64_t where; /* a hash of the indices that differ */
 	int64_t common[ASSAY_MAX_RANK]; /* the coordinate that all of them share, or -1 */
 };
-/* The first output in which got and want differ. Both need bytes; shapes are those of sc. */
-void image_diff(struct stage *st, const struct scene *sc, const struct image *got, const struct image *want,
-		struct diff *out);
+/* The first output in which got and want differ; its bytes are on the host then. Both images were taken with bytes; shapes are those of sc.
+ * False with *err as image_fetch. */
+bool image_diff(struct stage *st, const struct scene *sc, const struct image *got, const struct image *want,
+		struct diff *out, struct err *err);
 /* The same for elements picked by keep[i] (NULL: all) of one output's dense bytes. */
 void image_diff_bytes(const struct assay_tensor *t, const struct assay_shape *s, const unsigned char *got,
 		      const unsigned char *want, const uint8_t *keep, struct diff *out);

@@ -214,16 +214,42 @@ static bool arm_guards(struct stage *st, struct ready *r, uint32_t poison, enum 
 				       buffer_poison(st->be, &r->workspace, poison, err));
 }
 
+static struct buffer *guarded(struct ready *r, int t)
+{
+	return t < 0 ? &r->workspace : r->scene->buf[t] ? r->scene->buf[t] : &r->derived[t];
+}
+
+/* All guards in one look, where they can be; most launches leave all of them as they were. */
+static bool guards_intact(struct stage *st, struct ready *r, bool *intact, struct err *err)
+{
+	struct scan_range range[2 * (ASSAY_MAX_TENSORS + 1)];
+	int n = 0;
+
+	*intact = false;
+	for (int t = -1; t < st->cell->kernel->n_tensors; t++) {
+		const struct buffer *b = guarded(r, t);
+		if (!b->alloc)
+			continue;
+		if (!buffer_ranges(b, range + n))
+			return true;
+		n += 2;
+	}
+	return !st->ops->scan_all || n > BACKEND_RANGES || st->ops->scan_all(st->be, range, n, intact, err);
+}
+
 static bool scan_guards(struct stage *st, struct ready *r, struct checked *out, struct err *err)
 {
 	const struct assay_kernel *k = st->cell->kernel;
+	bool intact;
 
+	if (!guards_intact(st, r, &intact, err))
+		return false;
+	if (intact)
+		return true;
 	for (int t = -1; t < k->n_tensors; t++) {
-		struct buffer *b = t < 0                                 ? &r->workspace
-				   : k->tensors[t].role == ASSAY_DERIVED ? &r->derived[t]
-									 : r->scene->buf[t];
+		struct buffer *b = guarded(r, t);
 		struct damage d;
-		if (!b || !b->alloc)
+		if (!b->alloc)
 			continue;
 		if (!buffer_check(st->be, b, &d, err))
 			return false;

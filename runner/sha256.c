@@ -1,96 +1,33 @@
+/* The calls below allocate nothing and read no configuration, so they cannot fail; the newer ones do both. OpenSSL 3 calls them deprecated. */
+#define OPENSSL_SUPPRESS_DEPRECATED
 #include "sha256.h"
 
 #include <errno.h>
+#include <openssl/sha.h>
 #include <stdio.h>
-#include <string.h>
 
-static const uint32_t round_constant[64] = {
-	0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
-	0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
-	0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc, 0x2de92c6f, 0x4a7484aa, 0x5cb0a9dc, 0x76f988da,
-	0x983e5152, 0xa831c66d, 0xb00327c8, 0xbf597fc7, 0xc6e00bf3, 0xd5a79147, 0x06ca6351, 0x14292967,
-	0x27b70a85, 0x2e1b2138, 0x4d2c6dfc, 0x53380d13, 0x650a7354, 0x766a0abb, 0x81c2c92e, 0x92722c85,
-	0xa2bfe8a1, 0xa81a664b, 0xc24b8b70, 0xc76c51a3, 0xd192e819, 0xd6990624, 0xf40e3585, 0x106aa070,
-	0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
-	0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2,
-};
+_Static_assert(sizeof(SHA256_CTX) <= sizeof(struct sha256) && _Alignof(SHA256_CTX) <= _Alignof(struct sha256),
+	       "the room is large enough");
 
-static uint32_t rotr(uint32_t x, int n)
+static SHA256_CTX *context(struct sha256 *s)
 {
-	return x >> n | x << (32 - n);
-}
-
-static uint32_t big_endian(const unsigned char *p)
-{
-	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
-}
-
-static void compress(uint32_t h[8], const unsigned char *p)
-{
-	uint32_t w[64], v[8];
-	for (int i = 0; i < 16; i++)
-		w[i] = big_endian(p + 4 * i);
-	for (int i = 16; i < 64; i++) {
-		uint32_t s0 = rotr(w[i - 15], 7) ^ rotr(w[i - 15], 18) ^ w[i - 15] >> 3;
-		uint32_t s1 = rotr(w[i - 2], 17) ^ rotr(w[i - 2], 19) ^ w[i - 2] >> 10;
-		w[i] = w[i - 16] + s0 + w[i - 7] + s1;
-	}
-	memcpy(v, h, sizeof v);
-	for (int i = 0; i < 64; i++) {
-		uint32_t s1 = rotr(v[4], 6) ^ rotr(v[4], 11) ^ rotr(v[4], 25);
-		uint32_t choose = (v[4] & v[5]) ^ (~v[4] & v[6]);
-		uint32_t t1 = v[7] + s1 + choose + round_constant[i] + w[i];
-		uint32_t s0 = rotr(v[0], 2) ^ rotr(v[0], 13) ^ rotr(v[0], 22);
-		uint32_t majority = (v[0] & v[1]) ^ (v[0] & v[2]) ^ (v[1] & v[2]);
-		memmove(v + 1, v, 7 * sizeof v[0]);
-		v[4] += t1;
-		v[0] = t1 + s0 + majority;
-	}
-	for (int i = 0; i < 8; i++)
-		h[i] += v[i];
+	return (SHA256_CTX *)(void *)s->room;
 }
 
 void sha256_init(struct sha256 *s)
 {
-	static const uint32_t start[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
-					  0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
-	memcpy(s->h, start, sizeof start);
-	s->n_bytes = 0;
+	SHA256_Init(context(s));
 }
 
 void sha256_update(struct sha256 *s, const void *p, size_t n)
 {
-	const unsigned char *in = p;
-	size_t held = s->n_bytes % 64;
-	s->n_bytes += n;
-	if (held) {
-		size_t take = n < 64 - held ? n : 64 - held;
-		if (take)
-			memcpy(s->block + held, in, take);
-		if (held + take < 64)
-			return;
-		compress(s->h, s->block);
-		in += take;
-		n -= take;
-	}
-	for (; n >= 64; n -= 64, in += 64)
-		compress(s->h, in);
 	if (n)
-		memcpy(s->block, in, n);
+		SHA256_Update(context(s), p, n);
 }
 
 void sha256_final(struct sha256 *s, unsigned char out[32])
 {
-	static const unsigned char pad[64] = {0x80};
-	uint64_t bits = s->n_bytes * 8;
-	unsigned char length[8];
-	for (int i = 0; i < 8; i++)
-		length[i] = (unsigned char)(bits >> (56 - 8 * i));
-	size_t held = s->n_bytes % 64;
-	sha256_update(s, pad, held < 56 ? 56 - held : 120 - held);
-	sha256_update(s, length, sizeof length);
-	for (int i = 0; i < 32; i++)
-		out[i] = (unsigned char)(s->h[i / 4] >> (24 - 8 * (i % 4)));
+	SHA256_Final(out, context(s));
 }
 
 void sha256_hex_final(struct sha256 *s, char out[65])

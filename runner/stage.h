@@ -80,6 +80,7 @@ struct stage {
 	bool lost; /* the device is gone for this process */
 	bool null_arm;
 	struct stage_cost cost;
+	size_t image_bytes; /* of device memory that holds copies of outputs (image_block.h) */
 };
 
 enum run_result { RUN_OK, RUN_FAILED, RUN_LOST };

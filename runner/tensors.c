@@ -341,6 +341,13 @@ bool buffer_check(struct backend *be, struct buffer *b, struct damage *out, stru
 	return true;
 }
 
+bool buffer_ranges(const struct buffer *b, struct scan_range range[2])
+{
+	range[0] = (struct scan_range){.at = b->alloc, .bytes = b->before, .word = b->word};
+	range[1] = (struct scan_range){.at = after_of(b), .bytes = b->after, .word = b->word};
+	return slack_of(b) == 0;
+}
+
 bool buffer_poison(struct backend *be, struct buffer *b, uint32_t word, struct err *err)
 {
 	const struct backend_ops *ops = backend_ops_of(be);

@@ -70,6 +70,8 @@ void buffer_destroy(struct backend *be, struct buffer *b);
 bool buffer_guard(struct backend *be, struct buffer *b, uint32_t word, struct err *err);
 /* Scans both guards. Waits. Damaged guards are written anew by the next buffer_guard. */
 bool buffer_check(struct backend *be, struct buffer *b, struct damage *out, struct err *err);
+/* The two guards as ranges. False: the first bytes of the guard behind are none of whole words, and take buffer_check. */
+bool buffer_ranges(const struct buffer *b, struct scan_range range[2]);
 /* Fills the data with a word. Queued. */
 bool buffer_poison(struct backend *be, struct buffer *b, uint32_t word, struct err *err);
 

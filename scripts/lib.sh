@@ -23,7 +23,7 @@ need() {
 }
 
 # shellcheck disable=SC2034 # used by the scripts that source this
-build_packages=(gcc libc6-dev libgomp1 meson ninja-build pkg-config libyaml-dev libjansson-dev git ca-certificates)
+build_packages=(gcc libc6-dev libgomp1 meson ninja-build pkg-config libyaml-dev libjansson-dev libssl-dev git ca-certificates)
 
 # build FOLDER [meson options...]: sets up once, compiles what changed.
 build() {

@@ -20,6 +20,8 @@ struct fake {
 	bool slow_mode, scrubbed, lost;
 	int64_t launches, scrubs, last_scrub, now_calls, state_calls, sentinel_calls, drain_calls, artifact_calls, in_use, graphs,
 		graphs_freed;
+	int64_t digests, comparisons;
+	uint64_t stale; /* the digest that stays */
 	struct fake_event *event;
 	int64_t event_room;
 };
@@ -194,10 +196,48 @@ static bool fake_scan(struct backend *b, const void *p, uint32_t word, size_t by
 	return true;
 }
 
+static bool fake_scan_all(struct backend *b, const struct scan_range *range, int n, bool *intact, struct err *err)
+{
+	int64_t differ = 0, first;
+	for (int i = 0; i < n && differ == 0; i++)
+		if (!fake_scan(b, range[i].at, range[i].word, range[i].bytes, &differ, &first, err))
+			return false;
+	*intact = differ == 0;
+	return true;
+}
+
 static bool fake_digest(struct backend *b, const void *p, size_t bytes, uint64_t *out, struct err *err)
 {
+	struct fake *f = fake_of(b);
 	*out = fill_digest(p, bytes);
-	return !gone(fake_of(b), err);
+	f->digests++;
+	if (f->s.digest_lie > 0 && f->digests >= f->s.digest_lie)
+		*out = 0x11E;
+	if (f->s.stale_digest_bytes > 0 && (int64_t)bytes == f->s.stale_digest_bytes)
+		*out = f->stale = f->stale ? f->stale : *out;
+	return !gone(f, err);
+}
+
+static bool fake_compare(struct backend *b, const void *x, const void *y, size_t bytes, int64_t *n_differ,
+			 int64_t *first, struct err *err)
+{
+	struct fake *f = fake_of(b);
+	const unsigned char *p = x, *q = y;
+	f->comparisons++;
+	*n_differ = 0;
+	*first = -1;
+	for (size_t i = 0; i < bytes; i++)
+		if (p[i] != q[i] && (*n_differ)++ == 0)
+			*first = (int64_t)i;
+	if (f->s.equal_lie > 0 && f->comparisons >= f->s.equal_lie) {
+		*n_differ = 0;
+		*first = -1;
+	}
+	if (f->s.differ_lie > 0 && f->comparisons >= f->s.differ_lie) {
+		*n_differ = (int64_t)bytes;
+		*first = 0;
+	}
+	return !gone(f, err);
 }
 
 static bool fake_scrub(struct backend *b, int64_t bytes, struct err *err)
@@ -406,6 +446,7 @@ static const struct backend_ops fake_ops = {
 	.copy = fake_copy,
 	.pattern = fake_pattern,
 	.scan = fake_scan,
+	.scan_all = fake_scan_all,
 	.digest = fake_digest,
 	.scrub = fake_scrub,
 	.mark = fake_mark,
@@ -430,6 +471,8 @@ struct backend *fake_create(const struct fake_script *s)
 	if (s)
 		f->s = *s;
 	f->table = fake_ops;
+	if (f->s.compares)
+		f->table.compare = fake_compare;
 	if (f->s.graphs) {
 		f->table.graph_capture = fake_graph_capture;
 		f->table.graph_free = fake_graph_free;
@@ -442,8 +485,8 @@ struct backend *fake_create(const struct fake_script *s)
 	f->info = (struct device_info){
 		.name = "Fake Device",
 		.uuid = "FAKE-0",
-		.threads = 1,
-		.memory_bytes = (int64_t)1 << 33,
+		.threads = f->s.threads ? f->s.threads : 1,
+		.memory_bytes = (int64_t)1 << (f->s.small_memory ? 20 : 33),
 		.llc_bytes = 1 << 20,
 		.more = json_object(),
 	};

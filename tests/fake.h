@@ -79,6 +79,15 @@ struct fake_script {
 	double flop_reach; /* 0: 1; below 0: unknown */
 	bool sentinels_fail;
 
+	/* compare() as on a device; at creation only. Then digests and comparisons may lie, which is counted as above. */
+	bool compares;
+	int64_t equal_lie; /* from this comparison on everything is equal */
+	int64_t differ_lie; /* from this comparison on everything differs, at byte 0 */
+	int64_t digest_lie; /* from this digest on all digests are one */
+	int threads; /* that it says it has; at creation only; 0: 1 */
+	bool small_memory; /* 1 MiB by its own words; at creation only */
+	int64_t stale_digest_bytes; /* of buffers of so many bytes each digest is the first one's */
+
 	bool graphs; /* graphs can be captured; at creation only */
 	int graph_kernels; /* nodes that a captured graph is said to have; 0: 1 */
 	void (*captured)(void *ctx, const struct launch *l); /* called at each capture, in place of the arm */

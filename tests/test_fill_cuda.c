@@ -1,4 +1,4 @@
-/* The device's fill, audit, digest and scan against the host's, byte for byte. Without a device only its absence
+/* The device's fill, audit, digest, scan and comparison against the host's, byte for byte. Without a device only its absence
  * is tested, and the program says that it was skipped. */
 #include <check.h>
 #include <math.h>
@@ -8,6 +8,7 @@
 
 #include "backend.h"
 #include "fill.h"
+#include "test_compare.h"
 
 enum { SKIPPED = 77 }; /* Meson's word for it */
 
@@ -128,6 +129,18 @@ START_TEST(scan_counts_and_finds)
 }
 END_TEST
 
+START_TEST(outputs_are_compared)
+{
+	compare_of(device, compare_sizes[_i]);
+}
+END_TEST
+
+START_TEST(guards_are_looked_at_all_at_once)
+{
+	scan_all_of(device);
+}
+END_TEST
+
 START_TEST(device_is_found_or_said_missing)
 {
 	struct err err = {""};
@@ -158,6 +171,8 @@ int main(void)
 	if (device) {
 		tcase_add_loop_test(c, fills_are_the_hosts, 0, (int)(sizeof fills / sizeof *fills));
 		tcase_add_test(c, scan_counts_and_finds);
+		tcase_add_loop_test(c, outputs_are_compared, 0, COMPARE_SIZES);
+		tcase_add_test(c, guards_are_looked_at_all_at_once);
 	}
 	tcase_add_test(c, device_is_found_or_said_missing);
 	suite_add_tcase(s, c);
