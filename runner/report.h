@@ -78,6 +78,8 @@ void report_point(FILE *f, const json_t *cell);
 void report_aggregate_name(FILE *f, const json_t *aggregate);
 /* An interval of ratios as "0.742 .. 0.755", "-" where there is none. */
 void report_interval(char buf[64], double lo, double hi);
+/* report_controls.c: what the ratios of a file rest on, as a table. */
+void report_controls_md(FILE *f, const struct report_file *file);
 /* The arm of that name in a cell, or NULL. */
 const json_t *report_arm(const json_t *cell, const char *name);
 

@@ -223,6 +223,7 @@ void report_html(const struct report *r, FILE *f, const struct report_plots *plo
 	html_summary(f, r);
 	html_attention(f, r);
 	html_aggregates(f, r);
+	html_controls(f, r);
 	html_changes(f, r);
 	html_maps(f, r);
 	html_winners(f, r);

@@ -22,6 +22,7 @@ void html_file_label(FILE *f, const struct report *r, size_t file);
 void html_summary(FILE *f, const struct report *r);
 void html_attention(FILE *f, const struct report *r);
 void html_aggregates(FILE *f, const struct report *r);
+void html_controls(FILE *f, const struct report *r); /* report_controls.c */
 /* What each file of the first one's suite changed against it. */
 void html_changes(FILE *f, const struct report *r);
 void html_maps(FILE *f, const struct report *r);

@@ -176,6 +176,7 @@ void report_md(const struct report *r, FILE *f)
 		}
 		findings(f, r, i);
 		aggregates(f, file);
+		report_controls_md(f, file);
 		for (int k = 0; k < file->text->n_advice; k++) {
 			const struct advice *a = &file->text->advice[k];
 			char ratio[24];
