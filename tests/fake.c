@@ -297,7 +297,8 @@ static bool fake_launch(struct backend *b, const struct launch *l, struct err *e
 		f->lost = true; /* as on a GPU: the launch itself is accepted, the wait for it tells */
 		return true;
 	}
-	if (k == f->s.fail_launch || (f->s.fail_every > 0 && k % f->s.fail_every == 0))
+	if (k == f->s.fail_launch || (f->s.fail_arm && l->call->arm_arg == f->s.fail_arm && k >= f->s.fail_arm_from) ||
+	    (f->s.fail_every > 0 && k % f->s.fail_every == 0))
 		return err_set(err, "scripted failure");
 	if (f->s.silent_launch > 0 && k >= f->s.silent_launch)
 		return true;

@@ -61,6 +61,7 @@ struct fake_script {
 	int64_t flip_launch; /* after this launch a bit of the first byte of this tensor is other than it should be */
 	int flip_tensor;
 	int64_t silent_launch; /* from this launch on kernels are not run, and nothing says so */
+	int64_t fail_arm, fail_arm_from; /* launches of arms with this argument fail from this launch of all on */
 	int64_t memory_bytes; /* all that can be had together; 0: no limit */
 	int64_t alloc_limit_bytes; /* more at a time cannot be had; 0: no limit */
 

@@ -164,6 +164,38 @@ START_TEST(each_arm_has_every_copy)
 }
 END_TEST
 
+/* An arm fails from some launch on: three rounds in a row, and it is out. If it was the served one nothing is left to be decided, and the first look
+ * is the last; it is not waited for until max_rounds. */
+START_TEST(an_arm_that_breaks)
+{
+	static const int64_t broken[] = {4, 2};
+	for (int k = 0; k < 2; k++) {
+		struct bed b;
+		bed_open(&b, NULL);
+		json_decref(play(&b));
+		const int64_t whole = fake_launches(b.be);
+		/* As the same cell again, but from the middle of the second round on. */
+		json_t *facts = play(&b);
+		const int64_t cell = fake_launches(b.be) - whole, rounds = of(facts, "measure", "rounds");
+		json_decref(facts);
+		fake_script_of(b.be)->fail_arm = broken[k];
+		fake_script_of(b.be)->fail_arm_from = whole + 2 * cell - 6 - 5 * rounds + 5 + 1;
+		facts = play(&b);
+		const struct cell *c = &b.c;
+		for (size_t a = 0; a < 4; a++) {
+			const json_t *first = json_array_get(arm_samples(facts, a), 0);
+			const bool out = a < 3 && c->arm[a].arg == broken[k];
+			ck_assert_msg(json_is_null(first) == out, "arm %zu", a);
+			ck_assert(json_is_null(json_array_get(arm_samples(facts, a), 3)));
+		}
+		ck_assert_int_eq(of(facts, "measure", "dropped"), 3);
+		ck_assert_int_eq(of(facts, "measure", "rounds"), rounds + 3);
+		json_decref(facts);
+		bed_close(&b);
+	}
+}
+END_TEST
+
 /* More copies than fit: the cell is checked, and not timed, and a note says why. */
 START_TEST(copies_that_do_not_fit)
 {
@@ -215,6 +247,7 @@ int main(void)
 	tcase_add_test(t, scrub_that_fails);
 	tcase_add_test(t, cost_of_scrubs);
 	tcase_add_test(t, each_arm_has_every_copy);
+	tcase_add_test(t, an_arm_that_breaks);
 	tcase_add_test(t, copies_that_do_not_fit);
 	tcase_add_test(t, warm_up_that_fails);
 	suite_add_tcase(s, t);
