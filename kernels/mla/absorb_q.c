@@ -5,97 +5,10 @@
  * matrices are all there is to read (33.5 MB at 64 x 512 x 256), so this is a test of bandwidth.
  *
  * The host arms, the reference and its bound are head_product.c; the device arms are absorb_q.cu. */
-#include "head_product.h"
-#include "host.h"
-
-static const struct assay_param params[MLA_HEAD_PARAMS] = {
-	[MLA_HEAD_P_N_HEAD] = MLA_N_HEAD,
-	[MLA_HEAD_P_KV_RANK] = MLA_KV_RANK,
-	[MLA_HEAD_P_D] = MLA_D_NOPE,
-	[MLA_HEAD_P_T_Q] = MLA_T_Q,
-};
-
-static const struct assay_tensor tensors[MLA_HEAD_TENSORS] = {
-	[MLA_HEAD_X] = {.name = "q_nope",
-			.role = ASSAY_IN,
-			.dtype = ASSAY_F32,
-			.dims = "t_q n_head d_nope",
-			.doc = "queries without position"},
-	[MLA_HEAD_W] = {.name = "wk_b",
-			.role = ASSAY_IN,
-			.dtype = ASSAY_F32,
-			.dims = "n_head kv_rank d_nope",
-			.doc = "key projection, a matrix a head"},
-	[MLA_HEAD_OUT] = {.name = "out",
-			  .role = ASSAY_OUT,
-			  .dtype = ASSAY_F32,
-			  .dims = "t_q n_head kv_rank",
-			  .doc = "queries in the space of the latent"},
-};
-
-static int shape(const struct assay_point *p, int t, struct assay_shape *out)
-{
-	return head_product_shape(mla_absorb_q_of(p), t, out);
-}
-
-static void work(const struct assay_point *p, const struct assay_facts *facts, struct assay_work *out)
-{
-	head_product_work(mla_absorb_q_of(p), out);
-}
-
-static int reference(const struct assay_call *call, int t, const struct assay_rows *rows, double *ref, double *bound)
-{
-	return head_product_reference(call, mla_absorb_q_of(call->point), rows, ref, bound);
-}
-
-static int run_shipped(const struct assay_call *call, void *state)
-{
-	return head_product_shipped(call, mla_absorb_q_of(call->point));
-}
-
-static int run_split(const struct assay_call *call, void *state)
-{
-	return head_product_split(call, mla_absorb_q_of(call->point));
-}
-
-static int run_flipped(const struct assay_call *call, void *state)
-{
-	int rc = run_split(call, state);
-	host_flip_bit(call->tensor[MLA_HEAD_OUT], assay_shape_count(&call->shape[MLA_HEAD_OUT]));
-	return rc;
-}
-
-static const struct assay_arm_ops host_shipped = {.run = run_shipped};
-static const struct assay_arm_ops host_split = {.run = run_split};
-static const struct assay_arm_ops host_flipped = {.run = run_flipped};
-
-static const struct assay_arm arms[] = {
-	{.name = "shipped",
-	 .flags = ASSAY_ARM_BITWISE | ASSAY_ARM_SELECTABLE,
-	 .doc = "one worker a head",
-	 .ops = {&host_shipped, MLA_CUDA(mla_absorb_q_cuda_shipped)}},
-	{.name = "split",
-	 .arg_name = "N",
-	 .arg_min = MLA_SPLIT_MIN,
-	 .arg_max = MLA_SPLIT_MAX,
-	 .flags = ASSAY_ARM_BITWISE | ASSAY_ARM_SELECTABLE,
-	 .doc = "N workers a head, each with its part of the outputs; the same operations an element",
-	 .ops = {&host_split, MLA_CUDA(mla_absorb_q_cuda_split)}},
-	MLA_FLIPPED(host_flipped),
-};
-
-const struct assay_kernel assay_kernel_mla_absorb_q = {
-	.abi = ASSAY_ABI,
-	.name = "mla.absorb_q",
-	.doc = "key projection folded into the query: q_nope x wk_b, a head at a time",
-	.params = params,
-	.n_params = MLA_HEAD_PARAMS,
-	.tensors = tensors,
-	.n_tensors = MLA_HEAD_TENSORS,
-	.arms = arms,
-	.n_arms = sizeof arms / sizeof *arms,
-	.shape = shape,
-	.work = work,
-	.reference = reference,
-	.row_rank = 2,
-};
+#define HEAD_KERNEL absorb_q
+#define HEAD_DOC "key projection folded into the query: q_nope x wk_b, a head at a time"
+#define HEAD_WIDTH MLA_D_NOPE
+#define HEAD_IN "q_nope", "t_q n_head d_nope", "queries without position"
+#define HEAD_WEIGHTS "wk_b", "n_head kv_rank d_nope", "key projection, a matrix a head"
+#define HEAD_OUT "out", "t_q n_head kv_rank", "queries in the space of the latent"
+#include "head_product_kernel.h"

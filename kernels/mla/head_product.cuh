@@ -369,4 +369,22 @@ int product_run(const assay_call *call, const mla_head_shape &s)
 
 } // namespace
 
+/* The device arms of mla.NAME: `shipped` launches four blocks a head, `split=N` four times N. With one token (or two and short rows) those
+ * of a split sweep over the weights in the order of memory; with more they have an Nth of the rows each, and fewer blocks load
+ * the tokens less often, which is worth most at eight. */
+#define HEAD_PRODUCT_ARMS(NAME)                                                                                        \
+	static int plan(const assay_call *call, void **state)                                                          \
+	{                                                                                                              \
+		*state = NULL;                                                                                         \
+		return product_plan(call, mla_##NAME##_of(call->point));                                               \
+	}                                                                                                              \
+	static int run(const assay_call *call, void *state)                                                            \
+	{                                                                                                              \
+		return product_run(call, mla_##NAME##_of(call->point));                                                \
+	}                                                                                                              \
+	extern "C" {                                                                                                   \
+	extern const assay_arm_ops mla_##NAME##_cuda_shipped = {plan, run, NULL, NULL, NULL};                          \
+	extern const assay_arm_ops mla_##NAME##_cuda_split = {plan, run, NULL, NULL, NULL};                            \
+	}
+
 #endif
