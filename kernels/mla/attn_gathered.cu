@@ -6,16 +6,19 @@
  * tf32 they have 11 bits, and a f32 number is the sum of two such numbers and a rest of 2^-22, so three products of
  * halves (the fourth is as small as the rest) give a product as good as f32 needs, at a third of several hundred TFLOP/s.
  *
- * The sections rise, and 2 to 6 are attn_tiles.cuh: 1 any shape, plainly. 2 a f32 product on matrix units. 3 a tile that lies in shared
- * memory so that both of its uses (key, value) read it without bank conflicts. 4 scores of a tile. 5 the softmax, by one block or by a
- * cluster. 6 weights times values. 7 the block. 8 the merge. 9 launchers.
+ * The sections rise, each file an idea: 1 attn_plain.cuh, any shape, plainly. 2 tf32.cuh, a f32 product on matrix units. 3
+ * attn_tiles.cuh, rows in shared memory so that both of their uses (key, value) read them without bank conflicts. 4 scores of a tile, 5 the
+ * softmax by one block or by a cluster, 6 weights times values: once for mma.sync (attn_mma.cuh), which every chip has, and once for the
+ * warpgroup products of sm_90a (attn_wgmma.cuh): there mma.sync gets two thirds of what the matrix units give, they get all of it.
+ * 7 attn_block.cuh, the block over either unit. 8 attn_merge.cuh, the merge. 9 launchers, here.
  *
  * Why every launch gives the same bits. The slots of a token come in groups of 128, each with a maximum and a sum of its own,
  * merged in rising order: at any t_q, in any arm. The columns of a row come in slabs of 64. A score is a chain over the columns of a
  * slab, then the tree ((0+1)+(2+3))+((4+5)+(6+7)) over the slabs; an output is a chain over the slots of a group. `shipped`
  * gives a block all slabs of a group. `split=2,4,8` gives them to a cluster of so many blocks: each has the scores of its
  * own slabs, the tree is finished across the cluster, and each block sums its own columns; so neither rows nor scores are taken
- * twice. Groups of 128 times 2048 slots are 16 blocks a token: shipped fills the chip at eight tokens, split=8 at one. */
+ * twice. Groups of 128 times 2048 slots are 16 blocks a token: shipped fills the chip at eight tokens, split=8 at one, though there
+ * the exchange in the cluster costs what the other half of the chip gains, and split=4 is faster. */
 #include <math.h>
 #include <stdlib.h>
 
