@@ -22,7 +22,7 @@ EXCEPT = [
     re.compile(r'^(PASS|FAIL|INCOMPLETE|INTERRUPTED|NOTHING RUN|CUT SHORT|REGRESSION|UNDECIDED)  '),
     re.compile(r'^(assay[ :]|hint: |[^ ]+:\d+(:\d+)?: |[^ ]+: error: )'),
     re.compile(r'^[^ ]+(/[^ /]+){4,}'),
-    re.compile(r'^[{<|\[]|^ *<|^- \d|^"[a-z_]+":|^\*\*|^/\*|^ \*'),
+    re.compile(r'^[{<|\[]|^ *<|^- \d|^ *"[a-z_]+":|^\*\*|^/\*|^ \*'),
     re.compile(r'^("[^"]*"|[^ ,]+)(,("[^"]*"|[^,]*)){5,}$'),
     re.compile(r'^[-+?!x*b~w<>=] .*\|.*\|'),  # a row of Markdown or of a page, without its tags
 ]
