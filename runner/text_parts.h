@@ -78,6 +78,9 @@ struct block {
 	char *text; /* whole lines */
 	int64_t plan_index;
 	enum cell_status status;
+	/* Of a line: what those that say the same but for numbers share (NULL: it stands by itself), and how many more there are. */
+	const char *alike, *kernel;
+	int64_t more;
 };
 
 /* Cells of ratio checks that one control spoils alike. Strings are interned. */
