@@ -16,7 +16,7 @@ import unittest
 
 ASSAY, ROOT = None, None
 WIDTH = 100
-OWN_SCRIPTS = {'accprobe-planted', 'merge', 'ratio-controls'}  # these print what their own script makes of the records
+OWN_SCRIPTS = {'accprobe-planted', 'diff-fail-on', 'merge', 'ratio-controls', 'suites-together'}  # these print what their own script makes of the records
 EXCEPT = [
     re.compile(r'^ *(rerun|next) +assay '),
     re.compile(r'^(PASS|FAIL|INCOMPLETE|INTERRUPTED|NOTHING RUN|CUT SHORT|REGRESSION|UNDECIDED)  '),
