@@ -63,7 +63,7 @@ _assay() {
 	baseline) mapfile -t COMPREPLY < <(compgen -W promote -- "$cur"; compgen -f -X '!*.jsonl' -- "$cur"; compgen -d -S / -- "$cur") ;;
 	show | diff | history | merge | rejudge | report) mapfile -t COMPREPLY < <(compgen -f -X '!*.jsonl' -- "$cur"; compgen -d -S / -- "$cur") ;;
 	table) mapfile -t COMPREPLY < <(compgen -W 'suggest check export' -- "$cur"; compgen -f -- "$cur") ;;
-	schema) mapfile -t COMPREPLY < <(compgen -W 'suite verdict' -- "$cur") ;;
+	schema) mapfile -t COMPREPLY < <(compgen -W 'suite verdict explain' -- "$cur") ;;
 	help) mapfile -t COMPREPLY < <(compgen -W "$(_assay_words)" -- "$cur") ;;
 	esac
 }

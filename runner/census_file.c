@@ -11,8 +11,7 @@ static json_t *load(const char *path, const char *option, const char *shape, str
 {
 	json_error_t at;
 	FILE *f = infile_stream(path, INFILE_STREAM, err);
-	if (!f)
-	{
+	if (!f) {
 		err_prefix(err, "%s %s", option, path);
 		return NULL;
 	}

@@ -287,7 +287,7 @@ static bool one_output(struct stage *st, const struct evidence *ev, const struct
 bool check_reference(struct stage *st, const struct evidence *ev, struct err *err)
 {
 	const struct assay_kernel *k = st->cell->kernel;
-	void *host[ASSAY_MAX_TENSORS] = {0};
+	void *host[ASSAY_MAX_TENSORS] = {0}, *own[ASSAY_MAX_TENSORS] = {0};
 	const struct image *any = NULL;
 	char text[ASSAY_ERROR_MAX];
 	bool ok = true;
@@ -307,12 +307,12 @@ bool check_reference(struct stage *st, const struct evidence *ev, struct err *er
 			host[t] = st->in[t]->live.data;
 			continue;
 		}
-		size_t n = st->in[t]->live.bytes;
-		host[t] = malloc(n ? n : 1);
-		ok = host[t] ? !n || st->ops->download(st->be, host[t],
-						       st->in[t]->one_set ? st->in[t]->live.data : st->in[t]->master[0],
-						       n, err)
-			     : err_set(err, "%s: no %zu bytes of host memory for the reference", k->tensors[t].name, n);
+		union {
+			const void *kept;
+			void *given;
+		} bytes = {.kept = input_host(st->inputs, st->in[t], &own[t], err)};
+		host[t] = bytes.given; /* only read */
+		ok = host[t] != NULL;
 	}
 	struct assay_call call = {.point = &st->main.point,
 				  .tensor = host,
@@ -333,7 +333,6 @@ bool check_reference(struct stage *st, const struct evidence *ev, struct err *er
 			ok = one_output(st, ev, &call, any->tensor[out], out, k->reference_per_arm ? turn : -1, err);
 	}
 	for (int t = 0; t < k->n_tensors; t++)
-		if (host[t] && host[t] != st->in[t]->live.data)
-			free(host[t]);
+		free(own[t]);
 	return ok;
 }

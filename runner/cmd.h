@@ -31,6 +31,9 @@ struct cmd {
 struct option;
 int cmd_refuse(const char *verb, int got, char **argv, const struct option *options);
 
+/* Whether writing there would replace a file: a device, a pipe or /dev/null loses nothing. */
+bool cmd_would_replace(const char *path);
+
 /* Whether both paths lead to one file: --force replaces a result, never what it is made of. */
 bool cmd_same_file(const char *a, const char *b);
 

@@ -317,7 +317,7 @@ static int run(int argc, char **argv)
 	}
 	FILE *out = stdout;
 	if (o.out && strcmp(o.out, "-") != 0) {
-		if (!o.force && access(o.out, F_OK) == 0) {
+		if (!o.force && cmd_would_replace(o.out)) {
 			char what[300];
 			snprintf(what, sizeof what, "%.200s exists", o.out);
 			status = refuse(what, "--force replaces it, -o names another file");

@@ -13,6 +13,7 @@
 #include "registry.h"
 #include "suite.h"
 #include "target.h"
+#include "verdict.h"
 
 extern const struct cmd cmd_explain;
 
@@ -23,40 +24,47 @@ struct options {
 	struct suite_override set[MAX_ITEMS];
 	const char *plugin[MAX_ITEMS];
 	int n_set, n_plugins;
+	bool json;
 };
 
 /* ---- the command again -------------------------------------------------------------------------------------------- */
 
-static void print_option(const char *option, const char *value)
+static void put_option(FILE *f, const char *option, const char *value)
 {
-	printf(" %s ", option);
+	fprintf(f, " %s ", option);
 	if (*value && !value[strcspn(value, " '\"\\$`*?[]()<>|&;!#~\t\n")]) {
-		fputs(value, stdout);
+		fputs(value, f);
 		return;
 	}
-	putchar('\'');
+	fputc('\'', f);
 	for (; *value; value++)
 		if (*value == '\'')
-			fputs("'\\''", stdout);
+			fputs("'\\''", f);
 		else
-			putchar(*value);
-	putchar('\'');
+			fputc(*value, f);
+	fputc('\'', f);
 }
 
-/* The command of the record, which has the --set, and what else this command line said. */
-static void print_rerun(const struct options *o, const struct cell *c)
+/* The command of the record, which has the --set, and what else this command line said. Owned by the caller. */
+static char *rerun_text(const struct options *o, const struct cell *c)
 {
 	json_t *record = record_cell_begin(c);
 	const char *rerun = json_string_value(json_object_get(record, "rerun"));
-	printf("\nrerun  %s", rerun ? rerun : "-");
+	char *text = NULL;
+	size_t n = 0;
+	FILE *f = open_memstream(&text, &n);
+	if (!f)
+		abort();
+	fputs(rerun ? rerun : "-", f);
 	if (o->backend)
-		print_option("--backend", o->backend);
+		put_option(f, "--backend", o->backend);
 	if (o->device)
-		print_option("--device", o->device);
+		put_option(f, "--device", o->device);
 	for (int i = 0; i < o->n_plugins; i++)
-		print_option("--plugin", o->plugin[i]);
-	putchar('\n');
+		put_option(f, "--plugin", o->plugin[i]);
+	fclose(f);
 	json_decref(record);
+	return text;
 }
 
 /* ---- which cell ---------------------------------------------------------------------------------------------------- */
@@ -128,8 +136,18 @@ static int explain(const struct options *o, const struct registry *r)
 	}
 	diags_print(d, stderr, isatty(STDERR_FILENO) && !getenv("NO_COLOR"));
 	if (ok) {
-		explain_cell(p, r, &target, &c);
-		print_rerun(o, &c);
+		char *rerun = rerun_text(o, &c), *line = NULL;
+		if (o->json) {
+			json_t *j = explain_json(p, r, &target, &c, rerun);
+			line = verdict_line(j);
+			puts(line ? line : "null");
+			json_decref(j);
+		} else {
+			explain_cell(p, r, &target, &c);
+			printf("\nrerun  %s\n", rerun);
+		}
+		free(line);
+		free(rerun);
 	} else if (!diags_errors(d)) {
 		fprintf(stderr, "assay explain: %s\n", err.text);
 	}
@@ -142,12 +160,13 @@ static int explain(const struct options *o, const struct registry *r)
 
 static int run(int argc, char **argv)
 {
-	enum { OPT_BACKEND = 256, OPT_DEVICE, OPT_PLUGIN, OPT_SET };
+	enum { OPT_BACKEND = 256, OPT_DEVICE, OPT_PLUGIN, OPT_SET, OPT_JSON };
 	static const struct option long_options[] = {
 		{"backend", required_argument, NULL, OPT_BACKEND},
 		{"device", required_argument, NULL, OPT_DEVICE},
 		{"plugin", required_argument, NULL, OPT_PLUGIN},
 		{"set", required_argument, NULL, OPT_SET},
+		{"json", no_argument, NULL, OPT_JSON},
 		{"help", no_argument, NULL, 'h'},
 		{NULL, 0, NULL, 0},
 	};
@@ -160,6 +179,7 @@ static int run(int argc, char **argv)
 		switch (got) {
 		case OPT_BACKEND: o.backend = optarg; continue;
 		case OPT_DEVICE: o.device = optarg; continue;
+		case OPT_JSON: o.json = true; continue;
 		case OPT_SET:
 			if (o.n_set < MAX_ITEMS) {
 				o.set[o.n_set++].text = optarg;
@@ -202,6 +222,7 @@ const struct cmd cmd_explain = {
 	.usage = "explain SUITE CELL [options]",
 	.summary = "every value of one cell, the line that set it, and the command that runs it alone",
 	.help = "CELL is an id, or a selector that matches one cell: 'kernel=mla.absorb_q t_q=1 kv=2048'.\n"
+		"      --json            one object, as `assay schema explain` describes it\n"
 		"      --backend NAME    host or cuda: rigs and tables are chosen by the device; none is opened\n"
 		"      --device D        index, UUID or name\n"
 		"      --set PATH=VALUE  change the suite, as for run\n"

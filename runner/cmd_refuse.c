@@ -50,6 +50,12 @@ int cmd_refuse(const char *verb, int got, char **argv, const struct option *opti
 	return EXIT_USAGE;
 }
 
+bool cmd_would_replace(const char *path)
+{
+	struct stat st;
+	return stat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
 bool cmd_same_file(const char *a, const char *b)
 {
 	struct stat x, y;

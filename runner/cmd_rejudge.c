@@ -346,7 +346,7 @@ static int rejudge(const char *path, const char *out, enum verdict_open how, cha
 	if (n_set > 0)
 		json_object_set(header, "command", command);
 
-	if (how == VERDICT_NEW && strcmp(out, "-") != 0 && access(out, F_OK) == 0) {
+	if (how == VERDICT_NEW && strcmp(out, "-") != 0 && cmd_would_replace(out)) {
 		err_set(&err, "%s exists: --force replaces it, -o names another file", out);
 		say(&err);
 		goto done;

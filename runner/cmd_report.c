@@ -102,7 +102,7 @@ static int write_file(const struct report *r, const struct options *o)
 	int status = EXIT_INCOMPLETE;
 	struct stat st;
 	const bool direct = lstat(o->out, &st) == 0 && !S_ISREG(st.st_mode);
-	if (!o->force && access(o->out, F_OK) == 0) {
+	if (!o->force && cmd_would_replace(o->out)) {
 		fprintf(stderr, "assay report: %s exists\nhint: --force replaces it\n", o->out);
 		return EXIT_USAGE;
 	}

@@ -185,12 +185,15 @@ static bool outputs_fit(const struct run_options *o, struct item *item)
 					item[k].use->path, item[i].use->path, item[i].suite->name);
 				return false;
 			}
-	for (int i = 0; i < o->suites.n; i++)
-		if (o->suites.n > 1 && item[i].out && !o->force && !o->resume && access(item[i].out, F_OK) == 0) {
-			fprintf(stderr, "assay run: %s exists\nhint: --force replaces it, --resume goes on with it\n",
+	for (int i = 0; i < o->suites.n; i++) {
+		if (item[i].out && !o->force && !o->resume && cmd_would_replace(item[i].out)) {
+			fprintf(stderr,
+				"assay run: %s exists\nhint: --force replaces it, --resume goes on with it, -o names "
+				"another file\n",
 				item[i].out);
 			return false;
 		}
+	}
 	return true;
 }
 

@@ -1,4 +1,4 @@
-/* assay schema: the JSON Schema it was built with, of a suite or of a verdict file's records. */
+/* assay schema: the JSON Schemas it was built with: of a suite, of a verdict file's records, of an explained cell. */
 #include <getopt.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cmd.h"
+#include "explain_schema.h"
 #include "suite.h"
 #include "verdict_schema.h"
 
@@ -32,22 +33,27 @@ static int run(int argc, char **argv)
 		json_decref(j);
 		return EXIT_PASS;
 	}
+	if (!strcmp(which, "explain") && !reference) {
+		fwrite(explain_schema_text, 1, sizeof explain_schema_text, stdout);
+		return EXIT_PASS;
+	}
 	if (!strcmp(which, "verdict") && !reference) {
 		fwrite(verdict_schema_text, 1, sizeof verdict_schema_text, stdout);
 		return EXIT_PASS;
 	}
 	fputs(reference ? "assay schema: --reference is of 'suite'\nhint: assay schema suite --reference\n"
-			: "assay schema: 'suite' or 'verdict' is wanted\nhint: assay schema suite\n",
+			: "assay schema: 'suite', 'verdict' or 'explain' is wanted\nhint: assay schema suite\n",
 	      stderr);
 	return EXIT_USAGE;
 }
 
 const struct cmd cmd_schema = {
 	.name = "schema",
-	.usage = "schema suite|verdict [--reference]",
+	.usage = "schema suite|verdict|explain [--reference]",
 	.summary = "the JSON Schema it was built with",
 	.help = "  suite              of a suite file\n"
 		"  verdict            of one line of a verdict file\n"
+		"  explain            of what `assay explain --json` prints\n"
 		"  --reference        of 'suite': the reference page (docs/suite.md) in its place\n",
 	.run = run,
 };

@@ -33,7 +33,7 @@ static int show(const char *path, bool verbose, bool quiet)
 		.colour = isatty(STDOUT_FILENO) && !getenv("NO_COLOR"),
 		.verbose = verbose,
 		.quiet = quiet,
-		.file = path,
+		/* No name of the file: under git it is another temporary one each time, and a diff of two texts would show that. */
 	};
 	struct text *t = text_create(&o);
 	text_record(t, f.header);

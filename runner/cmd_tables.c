@@ -52,10 +52,13 @@ static FILE *open_out(const struct options *o)
 {
 	if (!o->out || strcmp(o->out, "-") == 0)
 		return stdout;
-	FILE *f = fopen(o->out, o->force ? "w" : "wx");
+	if (!o->force && cmd_would_replace(o->out)) {
+		fprintf(stderr, "assay table: %s exists\nhint: --force replaces it, -o names another file\n", o->out);
+		return NULL;
+	}
+	FILE *f = fopen(o->out, "we");
 	if (!f)
-		fprintf(stderr, "assay table: cannot write %s: %s%s\n", o->out, strerror(errno),
-			errno == EEXIST ? "\nhint: --force replaces it" : "");
+		fprintf(stderr, "assay table: cannot write %s: %s\n", o->out, strerror(errno));
 	return f;
 }
 

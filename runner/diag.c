@@ -36,7 +36,7 @@ struct diags {
 };
 
 /* Beyond KEPT messages are counted only, so that a file of nothing but mistakes costs what it is long. */
-enum { SHOWN_ERRORS = 20, KEPT = 2000, SHOWN_COLUMNS = 96, TEXT_MAX = 1024 };
+enum { SHOWN_ERRORS = 20, KEPT = 2000, SHOWN_COLUMNS = 90, TEXT_MAX = 1024 };
 
 struct diags *diags_create(void)
 {

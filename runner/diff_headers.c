@@ -93,8 +93,8 @@ void diff_compare_headers(struct diff *d)
 			warn(d, text);
 		}
 		if (d->throttled[k]) {
-			snprintf(text, sizeof text, "%s was throttled in %lld cells", side[k],
-				 (long long)d->throttled[k]);
+			snprintf(text, sizeof text, "%s was throttled in %lld cell%s", side[k],
+				 (long long)d->throttled[k], d->throttled[k] == 1 ? "" : "s");
 			warn(d, text);
 		}
 		if (record_true(json_object_get(d->header[k], "git"), "dirty")) {

@@ -242,7 +242,8 @@ static void why_of(const struct diff *d, uint32_t cell, const struct diff_brief 
 		snprintf(t->why, sizeof t->why, "no number of processes: assay ab");
 	else if (b->arm >= 0 && (b->state == DIFF_SLOWER || b->state == DIFF_FASTER))
 		artifact_text(&d->arm[c->arm + (uint32_t)b->arm], t->why, sizeof t->why);
-	else if (b->state == DIFF_SAME && c->class[1] == DC_FAILING && c->class[0] == DC_FAILING)
+	else if (b->state == DIFF_SAME && c->class[1] == DC_FAILING && c->class[0] == DC_FAILING &&
+		 c->state == DIFF_SAME)
 		snprintf(t->why, sizeof t->why, "fails as before: %s", status_name((enum cell_status)c->status[1]));
 	else if (b->state == DIFF_SAME && c->class[1] == DC_SKIP && c->class[0] == DC_SKIP)
 		snprintf(t->why, sizeof t->why, "skipped in both");

@@ -331,10 +331,14 @@ void diff_show_text(const struct diff *d, const struct diff_show *s)
 		wrap_line(s, 6, text);
 	}
 	const char *one;
-	for (int i = 0; (one = diff_refusal(d, i)); i++)
-		fprintf(s->out, "refused: %s\n", one);
-	for (int i = 0; (one = diff_warning(d, i)); i++)
-		fprintf(s->out, "warned: %s\n", one);
+	for (int i = 0; (one = diff_refusal(d, i)); i++) {
+		fputs("refused: ", s->out);
+		wrap_line(s, 9, one);
+	}
+	for (int i = 0; (one = diff_warning(d, i)); i++) {
+		fputs("warned: ", s->out);
+		wrap_line(s, 8, one);
+	}
 	if (sum.compared > 0 && (sum.judged > 0 || sum.clocks_differ)) {
 		diff_drift_text(&sum, text, sizeof text);
 		wrapped(s, text);

@@ -9,10 +9,10 @@
 #include <string.h>
 
 #include "grammar.h"
-#include "suite.h"
+#include "text_parts.h"
 #include "verdict.h"
 
-enum { NAME = 24, VALUE = 34 };
+enum { NAME = 24, VALUE = 34, WIDTH = 100 };
 
 /* ---- lines --------------------------------------------------------------------------------------------------------- */
 
@@ -33,17 +33,26 @@ static void line(int indent, const char *name, const char *value, const char *la
 {
 	char place[400];
 	place_text(place, sizeof place, layer, &at);
-	int col = printf("%*s%-*s %s", indent, "", NAME - indent, name, value);
-	if (*place && col > NAME + VALUE)
-		printf("\n%*s", NAME + VALUE + 2, "");
+	int col = printf("%*s%-*s ", indent, "", NAME - indent, name), wide = text_columns(value),
+	    at_place = NAME + VALUE + 2;
+	/* Names are bytes to printf and columns here; what is wider than the page goes on below itself. */
+	if (col + wide > WIDTH)
+		text_wrap(stdout, NAME + 1, WIDTH, value);
+	else
+		fputs(value, stdout);
+	col += wide;
+	if (at_place + text_columns(place) > WIDTH)
+		at_place = WIDTH - text_columns(place) > NAME + 1 ? WIDTH - text_columns(place) : NAME + 1;
+	if (*place && col + 1 > at_place)
+		printf("\n%*s", at_place, "");
 	else if (*place)
-		printf("%*s", NAME + VALUE + 2 - col, "");
+		printf("%*s", at_place - col, "");
 	puts(place);
 }
 
 /* ---- values -------------------------------------------------------------------------------------------------------- */
 
-static const struct suite_case *case_of(const struct suite *s, const struct cell *c)
+const struct suite_case *explain_case_of(const struct suite *s, const struct cell *c)
 {
 	for (int i = 0; i < s->n_cases; i++)
 		if (strcmp(s->cases[i].id, c->case_id) == 0)
@@ -51,7 +60,7 @@ static const struct suite_case *case_of(const struct suite *s, const struct cell
 	return NULL;
 }
 
-static const struct geometry *geometry_of(const struct suite_case *sc, const struct cell *c)
+const struct geometry *explain_geometry_of(const struct suite_case *sc, const struct cell *c)
 {
 	for (int i = 0; i < sc->n_geometries; i++)
 		if (strcmp(sc->geometry[i]->name, c->geometry) == 0)
@@ -59,22 +68,55 @@ static const struct geometry *geometry_of(const struct suite_case *sc, const str
 	return NULL;
 }
 
+struct provenance explain_axis_of(const struct suite *s, const struct suite_case *sc, const struct named_number *axis)
+{
+	struct provenance p = {.layer = "axis", .mark = axis->mark};
+	suite_provenance(s, sc, axis->name, &p);
+	if (!p.layer || strcmp(p.layer, "case") == 0)
+		p.layer = "axis";
+	return p;
+}
+
+struct provenance explain_param_of(const struct suite_case *sc, const struct cell *c, const char *name)
+{
+	const struct geometry *geo = explain_geometry_of(sc, c);
+	for (int k = 0; geo && k < geo->n_params; k++)
+		if (strcmp(geo->param[k].name, name) == 0)
+			return (struct provenance){.layer = "geometry", .mark = geo->param[k].mark};
+	return (struct provenance){.layer = "the kernel's default"};
+}
+
+struct mark explain_arm_mark(const struct suite_case *sc, const struct cell_arm *a)
+{
+	struct mark at = {0};
+	for (int k = 0; k < sc->n_arms; k++)
+		if (sc->arm[k].name && strcmp(sc->arm[k].name, a->name) == 0)
+			at = sc->arm[k].mark;
+	return at;
+}
+
+struct mark explain_waiver_mark(const struct suite *s, const char *id)
+{
+	for (int i = 0; id && i < s->n_waivers; i++)
+		if (strcmp(s->waiver[i].id, id) == 0)
+			return s->waiver[i].mark;
+	return (struct mark){0};
+}
+
 static void print_axes(const struct suite *s, const struct suite_case *sc, const struct cell *c)
 {
 	for (int i = 0; i < c->n_axes; i++) {
 		char text[PLAN_NUMBER_MAX], value[160];
-		struct provenance p = {.layer = "axis", .mark = c->axis[i].mark};
+		const struct provenance p = explain_axis_of(s, sc, &c->axis[i]);
 		bool known = registry_param(c->kernel, c->axis[i].name) >= 0;
-		suite_provenance(s, sc, c->axis[i].name, &p);
 		snprintf(value, sizeof value, "%s%s", plan_number_text(&c->axis[i].value, text),
 			 known ? "" : "  (the kernel ignores it)");
-		line(2, c->axis[i].name, value, p.layer && strcmp(p.layer, "case") != 0 ? p.layer : "axis", p.mark);
+		line(2, c->axis[i].name, value, p.layer, p.mark);
 	}
 }
 
 static void print_params(const struct suite_case *sc, const struct cell *c)
 {
-	const struct geometry *geo = geometry_of(sc, c);
 	for (int i = 0; i < c->kernel->n_params; i++) {
 		const struct assay_param *p = &c->kernel->params[i];
 		bool axis = false;
@@ -87,14 +129,8 @@ static void print_params(const struct suite_case *sc, const struct cell *c)
 				   .i = whole ? c->point.v[i].i : 0,
 				   .d = whole ? (double)c->point.v[i].i : c->point.v[i].d};
 		char text[PLAN_NUMBER_MAX];
-		const char *layer = "the kernel's default";
-		struct mark at = {0};
-		for (int k = 0; geo && k < geo->n_params; k++)
-			if (strcmp(geo->param[k].name, p->name) == 0) {
-				layer = "geometry";
-				at = geo->param[k].mark;
-			}
-		line(2, p->name, plan_number_text(&n, text), layer, at);
+		const struct provenance from = explain_param_of(sc, c, p->name);
+		line(2, p->name, plan_number_text(&n, text), from.layer, from.mark);
 	}
 }
 
@@ -104,10 +140,7 @@ static void print_arms(const struct suite_case *sc, const struct cell *c)
 	for (int i = 0; i < c->n_arms; i++) {
 		const struct cell_arm *a = &c->arm[i];
 		char value[300], own[80] = "";
-		struct mark at = {0};
-		for (int k = 0; k < sc->n_arms; k++)
-			if (sc->arm[k].name && strcmp(sc->arm[k].name, a->name) == 0)
-				at = sc->arm[k].mark;
+		const struct mark at = explain_arm_mark(sc, a);
 		if (strncmp(a->name, a->desc->name, strlen(a->desc->name)) != 0)
 			snprintf(own, sizeof own, " is %s", a->desc->name);
 		snprintf(value, sizeof value, "%s%s%s%s%s", roles[a->role], own, a->graph ? ", graph" : "",
@@ -119,8 +152,7 @@ static void print_arms(const struct suite_case *sc, const struct cell *c)
 	}
 }
 
-/* The layer of a dotted path, or of the nearest one above it that was set as a whole. */
-static struct provenance layer_of(const struct suite *s, const struct suite_case *sc, const char *path)
+struct provenance explain_layer_of(const struct suite *s, const struct suite_case *sc, const char *path)
 {
 	char up[256];
 	struct provenance p;
@@ -169,7 +201,7 @@ static void print_settings(const struct suite *s, const struct suite_case *sc, c
 			continue; /* no path of the grammar is as long */
 		if (json_is_object(v)) {
 			if (!json_object_size(v)) {
-				struct provenance p = layer_of(s, sc, below);
+				struct provenance p = explain_layer_of(s, sc, below);
 				line(indent, key, "on", p.layer, p.mark);
 			} else {
 				printf("%*s%s\n", indent, "", key);
@@ -177,7 +209,7 @@ static void print_settings(const struct suite *s, const struct suite_case *sc, c
 			}
 			continue;
 		}
-		struct provenance p = layer_of(s, sc, below);
+		struct provenance p = explain_layer_of(s, sc, below);
 		char *text = value_text(v);
 		line(indent, key, text, p.layer, p.mark);
 		free(text);
@@ -221,10 +253,6 @@ static void print_verdict_rules(const struct suite *s, const struct cell *c)
 	     : s->n_rigs      ? "no rig fits"
 			      : "built-in",
 	     c->rig_mark);
-	struct mark waiver = {0};
-	for (int i = 0; c->waiver && i < s->n_waivers; i++)
-		if (strcmp(s->waiver[i].id, c->waiver) == 0)
-			waiver = s->waiver[i].mark;
 	if (!c->waiver) {
 		line(0, "waiver", "none", "", nowhere);
 		return;
@@ -232,14 +260,14 @@ static void print_verdict_rules(const struct suite *s, const struct cell *c)
 	snprintf(text, sizeof text, "%s expects %s%s%s: %s", c->waiver, c->waiver_expect,
 		 c->waiver_until && *c->waiver_until ? " until " : "", c->waiver_until ? c->waiver_until : "",
 		 c->waiver_reason);
-	line(0, "waiver", text, "waivers", waiver);
+	line(0, "waiver", text, "waivers", explain_waiver_mark(s, c->waiver));
 }
 
 void explain_cell(const struct plan *p, const struct registry *r, const struct target *t, const struct cell *c)
 {
 	const struct suite *s = plan_suite(p);
-	const struct suite_case *sc = case_of(s, c);
-	const struct geometry *geo = geometry_of(sc, c);
+	const struct suite_case *sc = explain_case_of(s, c);
+	const struct geometry *geo = explain_geometry_of(sc, c);
 	const char *origin = registry_origin(r, c->kernel);
 	char text[300];
 	static const struct mark nowhere = {0};
@@ -257,7 +285,7 @@ void explain_cell(const struct plan *p, const struct registry *r, const struct t
 		snprintf(text, sizeof text, "%.10g", c->weight);
 		line(0, "weight", text, "geometry", geo ? geo->mark : nowhere);
 	}
-	struct provenance data = layer_of(s, sc, "data"), seed = layer_of(s, sc, "seed");
+	struct provenance data = explain_layer_of(s, sc, "data"), seed = explain_layer_of(s, sc, "seed");
 	line(0, "data", c->data, data.layer, data.mark);
 	print_promise(&c->dist.promise);
 	snprintf(text, sizeof text, "0x%" PRIx64, c->seed);

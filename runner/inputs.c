@@ -12,6 +12,7 @@ struct entry {
 	struct fill_job job[INPUT_SETS][ASSAY_MAX_FIELDS]; /* spec.path is owned */
 	int n_jobs;
 	size_t bytes; /* of device memory, masters included */
+	void *host; /* the bytes of set 0, for input_host; NULL: not brought there */
 	uint64_t used;
 	bool pinned;
 };
@@ -19,7 +20,7 @@ struct entry {
 struct inputs {
 	struct backend *be;
 	int64_t budget_bytes, held_bytes;
-	size_t one_set_bytes;
+	size_t one_set_bytes, host_bytes;
 	struct entry *entry[MAX_KEPT];
 	int n;
 	uint64_t clock;
@@ -34,6 +35,7 @@ struct inputs *inputs_create(struct backend *be, int64_t budget_bytes)
 	s->be = be;
 	s->budget_bytes = budget_bytes;
 	s->one_set_bytes = INPUT_ONE_SET_BYTES;
+	s->host_bytes = INPUT_HOST_BYTES;
 	return s;
 }
 
@@ -45,6 +47,11 @@ void inputs_set_limit(struct inputs *s, size_t one_set_bytes)
 size_t inputs_limit(const struct inputs *s)
 {
 	return s->one_set_bytes;
+}
+
+void inputs_set_host_limit(struct inputs *s, size_t bytes)
+{
+	s->host_bytes = bytes;
 }
 
 static void entry_destroy(struct backend *be, struct entry *e)
@@ -64,6 +71,7 @@ static void entry_destroy(struct backend *be, struct entry *e)
 	buffer_destroy(be, &e->in.live);
 	json_decref(e->in.audit);
 	json_decref(e->in.broken);
+	free(e->host);
 	free(e->key);
 	free(e);
 }
@@ -331,6 +339,63 @@ struct input *inputs_get(struct inputs *s, const struct cell *c, int t, const st
 fail:
 	entry_destroy(s->be, e);
 	return NULL;
+}
+
+/* Makes room for so many more bytes on the host, of what no cell holds. */
+static void host_room(struct inputs *s, size_t bytes)
+{
+	size_t kept = bytes;
+
+	for (int i = 0; i < s->n; i++)
+		kept += s->entry[i]->host ? s->entry[i]->in.live.bytes : 0;
+	for (int i = 0; i < s->n && kept > s->host_bytes; i++) {
+		struct entry *e = s->entry[i];
+		if (e->pinned || !e->host)
+			continue;
+		kept -= e->in.live.bytes;
+		free(e->host);
+		e->host = NULL;
+	}
+}
+
+const void *input_host(struct inputs *s, struct input *in, void **own, struct err *err)
+{
+	const size_t n = in->live.bytes;
+	struct entry *e = NULL;
+
+	*own = NULL;
+	for (int i = 0; i < s->n; i++)
+		if (&s->entry[i]->in == in)
+			e = s->entry[i];
+	/* Whoever got it last time may have written to it. */
+	if (e && e->host && (!n || fill_digest(e->host, n) == in->digest[0]))
+		return e->host;
+	if (e) {
+		free(e->host);
+		e->host = NULL;
+	}
+	host_room(s, n);
+	void *p = malloc(n ? n : 1);
+	if (!p) {
+		err_set(err, "%s: no %zu bytes of host memory for it", in->live.desc->name, n);
+		return NULL;
+	}
+	if (n && !backend_ops_of(s->be)->download(s->be, p, in->one_set ? in->live.data : in->master[0], n, err)) {
+		free(p);
+		return NULL;
+	}
+	const bool intact = !n || fill_digest(p, n) == in->digest[0];
+	if (!intact && !in->one_set) {
+		/* Arms know no address of a master. */
+		free(p);
+		err_set(err, "%s: the device digests other bytes than it gives to the host", in->live.desc->name);
+		return NULL;
+	}
+	if (e && intact)
+		e->host = p;
+	else
+		*own = p;
+	return p;
 }
 
 bool input_load(struct inputs *s, struct input *in, int set, bool force, struct err *err)

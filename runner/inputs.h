@@ -18,6 +18,8 @@
 
 enum { INPUT_SETS = 2 };
 #define INPUT_ONE_SET_BYTES ((size_t)128 << 20) /* the limit, unless it was set */
+#define INPUT_HOST_BYTES                                                                                               \
+	((size_t)1 << 30) /* so much of host memory is kept between cells by input_host, unless one cell needs more */
 
 struct input {
 	struct buffer live;
@@ -37,11 +39,17 @@ void inputs_destroy(struct inputs *s); /* NULL is fine */
 /* The limit above which both sets are one; of inputs made from now on. */
 void inputs_set_limit(struct inputs *s, size_t one_set_bytes);
 size_t inputs_limit(const struct inputs *s);
+/* How much input_host keeps; INPUT_HOST_BYTES unless set. */
+void inputs_set_host_limit(struct inputs *s, size_t bytes);
 
 /* The input of tensor t of the cell at its point, made where it is not kept. Stays until inputs_unpin. NULL with *err. */
 struct input *inputs_get(struct inputs *s, const struct cell *c, int t, const struct assay_shape *shape,
 			 struct err *err);
 void inputs_unpin(struct inputs *s);
+
+/* The bytes of set 0 on the host, kept with the input for the cells after this one; valid until inputs_unpin. Where live is the only place they
+ * are in, and something has changed it, *own is a copy for the caller to free, else NULL. NULL with *err. */
+const void *input_host(struct inputs *s, struct input *in, void **own, struct err *err);
 
 /* Makes live hold a set. Nothing to do where it does, unless force. */
 bool input_load(struct inputs *s, struct input *in, int set, bool force, struct err *err);

@@ -104,8 +104,8 @@ int record_cut(const json_t *cell, int n, int *cut)
 	struct judge_rule rule;
 	record_rule(cell, &(struct record_env){.tau = 0}, &rule);
 	/* A ratio check wants every round there is: nothing it saw could stop it. */
-	const bool fixed = rule.rounds > 0 || rule.estimator != EST_PAIRED ||
-			   json_is_object(json_object_get(cell, "ratio_check"));
+	const bool fixed =
+		rule.rounds > 0 || rule.estimator != EST_PAIRED || json_is_object(json_object_get(cell, "ratio_check"));
 	int look = 0;
 	for (int i = 0; !fixed && stats_looks[i] && stats_looks[i] <= n; i++)
 		if (stats_looks[i] >= rule.min_rounds && stats_looks[i] <= rule.max_rounds)

@@ -157,7 +157,8 @@ static const struct table_row *row_at(const struct suite *s, const struct mark *
 			for (int r = 0; r < t->n_rows; r++) {
 				const struct mark *m = &t->row[r].mark;
 				/* The word `shipped` stands for an arm that may have a name of its own. */
-				const bool same = strcmp(t->row[r].arm, arm) == 0 || strcmp(t->row[r].arm, "shipped") == 0;
+				const bool same =
+					strcmp(t->row[r].arm, arm) == 0 || strcmp(t->row[r].arm, "shipped") == 0;
 				if (m->file && at->file && m->line == at->line && m->col == at->col &&
 				    strcmp(m->file, at->file) == 0 && same) {
 					*table = t;

@@ -158,8 +158,9 @@ static void consider(struct suggest *s, struct suggest_row *r, const char *arm, 
 		add_note(s, r, arena_printf(s->arena, "%s is faster (%.3f), but %s", arm, exp(e.estimate), wrong));
 	else if (!suggest_table_name(s->header, r->cell[0], arm))
 		add_note(s, r,
-			 arena_printf(s->arena, "%s is faster (%.3f), but a table cannot name a graph or an environment",
-				      arm, exp(e.estimate)));
+			 arena_printf(s->arena,
+				      "%s is faster (%.3f), but a table cannot name a graph or an environment", arm,
+				      exp(e.estimate)));
 	else if (!suggest_same_bits(r->cell, r->n_cells, arm, r->incumbent))
 		add_note(s, r,
 			 arena_printf(s->arena, "%s is faster (%.3f), but bits would change", arm, exp(e.estimate)));

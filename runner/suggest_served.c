@@ -349,8 +349,8 @@ static void write_kernel(struct proposal *p, const char *kernel)
 			add(p, row_of(s, last), last, false);
 		}
 	if (last && s->n_keys > 0)
-		add(p, (struct table_row){.kernel = kernel, .is_default = true, .arm = word(s, last, last->shipped)}, NULL,
-		    false);
+		add(p, (struct table_row){.kernel = kernel, .is_default = true, .arm = word(s, last, last->shipped)},
+		    NULL, false);
 }
 
 static void lose(struct suggest *s, const char *text)

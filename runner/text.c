@@ -64,6 +64,9 @@ void text_finish(struct text *t)
 	for (int i = 0; i < t->n_blocks; i++) {
 		fprintf(t->o.out, "%s%s", i ? "\n" : "", t->block[i].text);
 		text_same_in(t, &t->block[i]);
+		if (t->block[i].more)
+			text_field(t->o.out, t->o.width, "and", "%lld more cell%s of %s for the same reason",
+				   (long long)t->block[i].more, t->block[i].more == 1 ? "" : "s", t->block[i].kernel);
 	}
 	text_disbeliefs(t);
 	text_summary(t);

@@ -38,8 +38,9 @@ static void field(const struct text *t, const char *label, void (*fill)(const st
 	fill(t, f, of);
 	fclose(f);
 	if (n > 0) {
+		const int over = text_columns(label) - 8; /* a case may have a long name */
 		fprintf(t->o.out, "%-8s ", label);
-		text_wrap(t->o.out, 9, t->o.width, text);
+		text_wrap_at(t->o.out, over > 0 ? 9 + over : 9, 9, t->o.width, text);
 		fputc('\n', t->o.out);
 	}
 	free(text);
@@ -118,7 +119,7 @@ static void sweep_text(const struct text *t, FILE *f, const json_t *c)
 	names_text(f, json_object_get(c, "data"));
 	fputs("; arms ", f);
 	names_text(f, json_object_get(c, "arms"));
-	if (json_is_true(json_object_get(json_object_get(c, "timing"), "null_arm")))
+	if (is_timed(c) && json_is_true(json_object_get(json_object_get(c, "timing"), "null_arm")))
 		fputs(" + null", f);
 	if (json_array_size(json_object_get(c, "checks")) == 0) {
 		fputs("; skipped: none of the checks asked for is in this case", f);

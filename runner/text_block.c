@@ -1,5 +1,6 @@
 /* text_block: a cell that failed, as a block: what, where, how sure, which rule, and the command that shows it again; or as one line. */
 #define _GNU_SOURCE /* asprintf */
+#include <ctype.h>
 #include <stdlib.h>
 
 #include "text_parts.h"
@@ -195,15 +196,48 @@ static void rule_block(FILE *f, int width, const json_t *cell, bool timing)
 	fprintf(f, "   %-9s %s\n", "rerun", text_get(cell, "rerun"));
 }
 
+/* Forty cells of one kernel that fail for one reason are told of three and counted. Undecided ones have a price each: "", not folded. */
+static void alike_key(const struct text *t, const struct row *r, const json_t *cell, char *key, size_t cap)
+{
+	char *to = key;
+	*key = 0;
+	if (t->o.verbose || r->status == ST_INCONCLUSIVE)
+		return;
+	snprintf(key, cap, "%d %s %s %s", (int)r->status, r->case_id, r->kernel, text_get(cell, "reason"));
+	for (const char *s = key; *s; s++)
+		if (!isdigit((unsigned char)*s) && *s != '.')
+			*to++ = *s;
+	*to = 0;
+}
+
+/* Counts the cell on the last of three that say the same. */
+static bool fold(struct block *of, int n, const char *key)
+{
+	int same = 0, last = -1;
+	for (int i = 0; *key && i < n; i++)
+		if (of[i].alike && strcmp(of[i].alike, key) == 0) {
+			same++;
+			last = i;
+		}
+	if (same < 3)
+		return false;
+	of[last].more++;
+	return true;
+}
+
 void text_add_block(struct text *t, const struct row *r, const json_t *cell)
 {
-	char *text = NULL, word[24];
+	char *text = NULL, word[24], key[600] = "";
 	size_t n = 0;
+	const bool timing = r->status == ST_REGRESSION;
+	if (!timing)
+		alike_key(t, r, cell, key, sizeof key);
+	if (fold(t->block, t->n_blocks, key))
+		return;
 	FILE *f = open_memstream(&text, &n);
 	if (!f)
 		return;
 	const char *status = text_get(cell, "status");
-	const bool timing = r->status == ST_REGRESSION;
 	text_upper(status, word);
 	text_paint(t, f, TEXT_RED, "%-11s", word);
 	fprintf(f, " %s", text_short_id(cell));
@@ -224,13 +258,21 @@ void text_add_block(struct text *t, const struct row *r, const json_t *cell)
 	}
 	rule_block(f, t->o.width, cell, timing);
 	fclose(f);
-	t->block[t->n_blocks++] = (struct block){text, r->plan_index, r->status};
+	t->block[t->n_blocks++] = (struct block){.text = text,
+						 .plan_index = r->plan_index,
+						 .status = r->status,
+						 .alike = *key ? arena_strdup(t->arena, key) : NULL,
+						 .kernel = r->kernel};
 }
 
 void text_add_line(struct text *t, const struct row *r, const json_t *cell, const char *word)
 {
 	char *text = NULL, ratio[24], lo[24], hi[24], price[64] = "", number[96] = "";
 	const json_t *timing = json_object_get(cell, "timing");
+	char key[600];
+	alike_key(t, r, cell, key, sizeof key);
+	if (fold(t->line, t->n_lines, key))
+		return;
 	if (t->n_lines == 3 * TEXT_MAX_LINES) {
 		t->lines_left_out++;
 		return;
@@ -254,7 +296,11 @@ void text_add_line(struct text *t, const struct row *r, const json_t *cell, cons
 	if (asprintf(&text, "%-11s %s%s%s%s%s%s", word, text_short_id(cell), number, *reason ? "   (" : "", reason,
 		     *reason ? ")" : "", price) < 0)
 		return;
-	t->line[t->n_lines++] = (struct block){text, r->plan_index, r->status};
+	t->line[t->n_lines++] = (struct block){.text = text,
+					       .plan_index = r->plan_index,
+					       .status = r->status,
+					       .alike = *key ? arena_strdup(t->arena, key) : NULL,
+					       .kernel = r->kernel};
 }
 
 /* The axes in which b differs from a, as "kv=2048": "" where they differ in what is no axis. */

@@ -333,6 +333,9 @@ static void finding_lines(struct text *t)
 				fputc('\n', t->o.out);
 			text_wrap(t->o.out, 12, t->o.width, b->text);
 			fputc('\n', t->o.out);
+			if (b->more)
+				fprintf(t->o.out, "            and %lld more cell%s of %s for the same reason\n",
+					(long long)b->more, b->more == 1 ? "" : "s", b->kernel);
 		}
 	}
 	if (hidden || t->lines_left_out)

@@ -78,6 +78,9 @@ struct block {
 	char *text; /* whole lines */
 	int64_t plan_index;
 	enum cell_status status;
+	/* Of a line: what those that say the same but for numbers share (NULL: it stands by itself), and how many more there are. */
+	const char *alike, *kernel;
+	int64_t more;
 };
 
 /* Cells of ratio checks that one control spoils alike. Strings are interned. */
@@ -134,6 +137,8 @@ int64_t text_integer(const json_t *j, const char *key); /* 0 where missing */
 int text_columns(const char *s); /* characters of UTF-8 */
 /* Writes words with a hanging indent: lines of at most width columns. The first line begins at column `indent` already. */
 void text_wrap(FILE *f, int indent, int width, const char *s);
+/* The same where the first line begins at column col. */
+void text_wrap_at(FILE *f, int col, int indent, int width, const char *s);
 /* "   label    " and wrapped text, a newline at the end. */
 void text_field(FILE *f, int width, const char *label, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 enum text_colour { TEXT_PLAIN, TEXT_RED, TEXT_YELLOW, TEXT_GREEN, TEXT_BOLD };

@@ -105,7 +105,11 @@ int text_columns(const char *s)
 
 void text_wrap(FILE *f, int indent, int width, const char *s)
 {
-	int col = indent;
+	text_wrap_at(f, indent, indent, width, s);
+}
+
+void text_wrap_at(FILE *f, int col, int indent, int width, const char *s)
+{
 	bool first = true;
 	while (*s) {
 		size_t gap = strspn(s, " "), len = strcspn(s + gap, " \n");

@@ -269,8 +269,7 @@ static bool open_path(struct verdict_writer *w, enum verdict_open how, struct er
 		flags |= how == VERDICT_NEW ? O_CREAT | O_EXCL : O_CREAT;
 	w->fd = open(path, flags, 0666);
 	if (w->fd < 0 && errno == EEXIST)
-		return err_set(err, "%s exists: --force replaces it, --resume goes on with it, -o names another file",
-			       path);
+		return err_set(err, "%s exists: --force replaces it, -o names another file", path);
 	if (w->fd < 0)
 		return err_set(err, "%s: cannot open for writing: %s", path, strerror(errno));
 	if (special)

@@ -191,6 +191,11 @@ static const char *looks_like(const char *text, size_t n)
 		{"<<<<<<< ", 8, "a merge conflict of git; take one side of it whole, or run again"},
 		{"version https://git-lfs", 23, "a pointer of git LFS; git lfs pull fetches the file"},
 	};
+	size_t blank = 0;
+	while (blank < n && (text[blank] == ' ' || text[blank] == '\t' || text[blank] == '\r'))
+		blank++;
+	if (blank == n)
+		return "an empty line; a verdict file has a record in each";
 	for (size_t i = 0; i < sizeof known / sizeof *known; i++)
 		if (n >= known[i].n && memcmp(text, known[i].begins, known[i].n) == 0)
 			return known[i].words;
@@ -210,7 +215,10 @@ enum verdict_got verdict_next(struct verdict_reader *r, json_t **out, struct err
 		if (failed)
 			return VERDICT_BAD;
 		if (r->line == 0) {
-			err_set(err, "%s: the file is empty", r->path);
+			err_set(err,
+				r->fd == STDIN_FILENO ? "%s: nothing came; - can stand for one file only"
+						      : "%s: the file is empty",
+				r->path);
 			return VERDICT_BAD;
 		}
 		return VERDICT_END;

@@ -98,6 +98,84 @@ START_TEST(evicted)
 }
 END_TEST
 
+/* Brought to the host once, whatever happens to the input meanwhile; made anew where somebody wrote to it; gone with the input. */
+START_TEST(kept_on_the_host)
+{
+	struct backend *be = fake_create(NULL);
+	struct inputs *in = inputs_create(be, 1 << 20);
+	struct err err = {{0}};
+	struct cell c;
+	void *own;
+	ZOO_CELL(&c, &zoo, "shipped");
+	struct input *x = get(in, &c, ZOO_X);
+	ck_assert(input_load(in, x, 1, false, &err)); /* live holds the other set */
+	const void *p = input_host(in, x, &own, &err);
+	ck_assert_msg(p, "%s", err.text);
+	ck_assert_ptr_null(own);
+	ck_assert_int_eq(memcmp(p, x->master[0], x->live.bytes), 0);
+	((float *)x->live.data)[3] += 1;
+	ck_assert_ptr_eq(input_host(in, x, &own, &err), p);
+	inputs_unpin(in);
+	ck_assert_ptr_eq(get(in, &c, ZOO_X), x);
+	ck_assert_ptr_eq(input_host(in, x, &own, &err), p);
+	union {
+		const void *c;
+		float *m;
+	} wrote = {.c = p};
+	wrote.m[5] += 1;
+	p = input_host(in, x, &own, &err);
+	ck_assert_int_eq(memcmp(p, x->master[0], x->live.bytes), 0);
+	struct input *e = get(in, &c, ZOO_E); /* empty */
+	ck_assert_ptr_nonnull(input_host(in, e, &own, &err));
+	ck_assert_ptr_null(own);
+	/* A master that is not what was digested: the device is wrong. */
+	inputs_destroy(in);
+	in = inputs_create(be, 1 << 20);
+	x = get(in, &c, ZOO_X);
+	((float *)x->master[0])[3] += 1;
+	ck_assert_ptr_null(input_host(in, x, &own, &err));
+	ck_assert_ptr_nonnull(strstr(err.text, "digests other bytes"));
+	inputs_destroy(in);
+	/* What no cell holds makes room: the first is read from the device again, the second is not. */
+	for (int room = 0; room < 2; room++) {
+		struct cell d;
+		in = inputs_create(be, 1 << 20);
+		inputs_set_host_limit(in, room ? 1 << 20 : 400);
+		x = get(in, &c, ZOO_X);
+		ck_assert_ptr_nonnull(input_host(in, x, &own, &err));
+		inputs_unpin(in);
+		ZOO_CELL(&d, &zoo, "shipped");
+		d.seed++;
+		struct input *y = get(in, &d, ZOO_X);
+		ck_assert_ptr_nonnull(input_host(in, y, &own, &err));
+		((float *)x->master[0])[3] += 1;
+		((float *)y->master[0])[3] += 1;
+		ck_assert_ptr_nonnull(input_host(in, y, &own, &err));
+		ck_assert_int_eq(input_host(in, x, &own, &err) != NULL, room);
+		inputs_destroy(in);
+	}
+	/* Of one set live is the only place: changed by an arm, it is given as it is and not kept. */
+	in = inputs_create(be, 1 << 20);
+	inputs_set_limit(in, 1);
+	x = get(in, &c, ZOO_X);
+	ck_assert(x->one_set);
+	((float *)x->live.data)[3] += 1;
+	p = input_host(in, x, &own, &err);
+	ck_assert_ptr_nonnull(p);
+	ck_assert_ptr_eq(own, p);
+	ck_assert_int_eq(memcmp(p, x->live.data, x->live.bytes), 0);
+	free(own);
+	((float *)x->live.data)[3] -= 1;
+	ck_assert(input_load(in, x, 0, true, &err));
+	p = input_host(in, x, &own, &err);
+	ck_assert_ptr_null(own);
+	ck_assert_int_eq(memcmp(p, x->live.data, x->live.bytes), 0);
+	inputs_destroy(in);
+	ck_assert_int_eq(fake_memory_in_use(be), 0);
+	backend_ops_of(be)->close(be);
+}
+END_TEST
+
 static bool noted(const json_t *facts, const char *what)
 {
 	const json_t *notes = json_object_get(facts, "notes");
@@ -366,6 +444,7 @@ int main(void)
 	tcase_set_timeout(t, 60);
 	tcase_add_test(t, gaps);
 	tcase_add_test(t, evicted);
+	tcase_add_test(t, kept_on_the_host);
 	tcase_add_loop_test(t, one_set, 0, 2);
 	tcase_add_test(t, index_outside);
 	tcase_add_test(t, rotates);

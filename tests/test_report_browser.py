@@ -3,7 +3,7 @@
 console and no request for anything but the page itself. Python alone drives it, over the browser's debugging pipe.
 
 usage: test_report_browser.py ASSAY [--shots FOLDER]     --shots keeps pictures of the page: two widths, light and dark
-Exit status: 0; 1 where something fails; 77, said, where there is no browser (meson counts it as skipped).
+Exit status: 0; 1 where something fails; 77, said, where there is no browser (meson counts it as skipped), 1 then with ASSAY_NEED_BROWSER.
 """
 import base64
 import json
@@ -273,6 +273,9 @@ def shots(b, url, folder):
 
 def main():
     program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if not program and os.environ.get("ASSAY_NEED_BROWSER"):
+        print("FAILED no chromium here (Debian: chromium)")
+        return 1
     if not program:
         print("skipped: no chromium here (Debian: chromium)")
         return 77

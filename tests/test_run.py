@@ -130,12 +130,14 @@ class Run(unittest.TestCase):
         self.assertLessEqual(len(lines), 45, 'a pass fits on one screen')
         # The text is a function of the records.
         again = self.assay('show', 'new/folder/s.jsonl', expect=0)
-        self.assertEqual(again.stdout, p.stdout)
+        # Where the records went is said by the run alone.
+        self.assertTrue(p.stdout.endswith('  -> new/folder/s.jsonl\n'))
+        self.assertEqual(again.stdout, p.stdout.replace('  -> new/folder/s.jsonl', ''))
         verbose = self.assay('show', '-v', 'new/folder/s.jsonl', expect=0)
         for c in cells:
             self.assertIn('== ' + c['id'].split('/', 1)[1], verbose.stdout)
         quiet = self.assay('show', '-q', 'new/folder/s.jsonl', expect=0)
-        self.assertEqual(quiet.stdout.splitlines(), [lines[-1]])
+        self.assertEqual(quiet.stdout.splitlines(), [again.stdout.splitlines()[-1]])
 
     def test_text_of_a_stored_file(self):
         """Errors, a time-out, regressions that were confirmed, an undecided cell with its price: word for word."""
@@ -282,12 +284,55 @@ class Run(unittest.TestCase):
         with open(other, 'ab') as f:
             f.write(b'\0')
         self.assertIn('binary', self.assay('run', 'w.yaml', '-o', 'r.jsonl', '--resume', binary=other, expect=2).stderr)
+        # Half of a file under other checks, or of other cells, is no half of this run.
+        for more, word in ((['--filter', 'steps=100'], 'choice of cells'), (['--checks', 'identity'], 'other checks')):
+            self.assertIn(word, self.assay('run', 'w.yaml', '-o', 'r.jsonl', '--resume', *more, expect=2).stderr)
         self.put('w.yaml', work_suite(100, 3))
         self.assertIn('plan', self.assay('run', 'w.yaml', '-o', 'r.jsonl', '--resume', expect=2).stderr)
         self.assertEqual(self.get('r.jsonl'), before)
 
+    def rewrite(self, name, change):
+        """The file without what stands after its cells, each cell changed."""
+        records = [r for r in self.records(name) if r['kind'] in ('header', 'cell')]
+        for i, c in enumerate(r for r in records if r['kind'] == 'cell'):
+            change(i, c)
+        self.put(name, ''.join(json.dumps(r, separators=(',', ':')) + '\n' for r in records))
+
+    def test_what_a_resume_does_again(self):
+        """Error, time-out and undecided cells; no other status."""
+        statuses = ['error', 'timeout', 'inconclusive', 'pass', 'mismatch', 'wrong', 'regression', 'invalid', 'skip', 'xfail', 'xpass']
+        self.put('w.yaml', work_suite(100, len(statuses)))
+        self.assay('run', 'w.yaml', '-o', 'r.jsonl', expect=0)
+
+        def spoil(i, c):
+            c['status'], c['reason'] = statuses[i], 'by hand'
+        self.rewrite('r.jsonl', spoil)
+        self.assay('run', 'w.yaml', '-o', 'r.jsonl', '--resume', expect=1)
+        cells = self.cells('r.jsonl')
+        for i, status in enumerate(statuses):
+            lines = [c for c in cells if c['plan_index'] == i]
+            again = status in ('error', 'timeout', 'inconclusive')
+            self.assertEqual([c['reason'] for c in lines], ['by hand', None] if again else ['by hand'], status)
+            self.assertEqual(lines[-1]['status'], 'pass' if again else status)
+        footer = self.records('r.jsonl')[-1]
+        self.assertEqual(sum(footer['counts'].values()), len(statuses))
+        self.assertEqual(footer['counts']['timeout'], 0)
+
+    def test_a_run_is_noisy_without_a_suspect(self):
+        """Cells whose null arm is off make a noisy run though none of them waits for a second look."""
+        self.put('w.yaml', work_suite(100, 12))
+        self.assay('run', 'w.yaml', '-o', 'n.jsonl', expect=0)
+        for biased, noisy in ((1, False), (12, True)):
+            def spoil(i, c):
+                c['timing']['null']['biased'] = i < biased
+            self.rewrite('n.jsonl', spoil)
+            p = self.assay('run', 'w.yaml', '-o', 'n.jsonl', '--resume', expect=0)
+            footer = self.records('n.jsonl')[-1]
+            self.assertEqual((footer['biased'], footer['noisy']), (biased, noisy))
+            self.assertEqual('the run is NOISY' in ' '.join(p.stdout.split()), noisy)
+
     def test_signals(self):
-        for sig, status in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
+        for sig, status in ((signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)):
             name = 'i%d.jsonl' % status
             self.put('w.yaml', work_suite(200000, 30))
             p = self.start('run', 'w.yaml', '-o', name)
@@ -302,6 +347,49 @@ class Run(unittest.TestCase):
             self.assertIn('INTERRUPTED', self.assay('show', name).stdout)
         self.assay('run', 'w.yaml', '-o', name, '--resume', expect=0)
         self.check_complete(name, 30)
+
+    def test_a_terminal_that_goes(self):
+        """The whole group gets the signal; under nohup nobody minds."""
+        self.put('w.yaml', work_suite(200000, 12))
+        for nohup in (False, True):
+            name = 'h%d.jsonl' % nohup
+            p = subprocess.Popen([ASSAY, 'run', 'w.yaml', '-o', name], cwd=self.dir, env=self.env, stdout=subprocess.DEVNULL,
+                                 stderr=subprocess.DEVNULL, start_new_session=True,
+                                 preexec_fn=(lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)) if nohup else None)
+            self.wait_for_cells(name, 2)
+            os.killpg(p.pid, signal.SIGHUP)
+            self.assertEqual(p.wait(), 0 if nohup else 129)
+            records = self.records(name)
+            self.assertEqual(records[-1]['exit'], 0 if nohup else 129)
+            # The worker leaves signals to the supervisor: no cell is lost to one.
+            self.assertEqual({r['status'] for r in records if r['kind'] == 'cell'}, {'pass'})
+        self.check_complete('h1.jsonl', 12)
+
+    def test_the_banner_says_what_this_run_does(self):
+        smoke = os.path.join(ROOT, 'suites/smoke.yaml')
+        p = self.assay('run', smoke, '-o', 'b.jsonl', '--filter', 'kernel=mla.absorb_q,t_q=4', '--checks', 'identity', expect=0)
+        header = self.records('b.jsonl')[0]
+        case = header['cases'][0]
+        self.assertEqual((header['cells'], header['plan_cells'], header['filter']), (2, 16, ['kernel=mla.absorb_q,t_q=4']))
+        self.assertEqual((case['kernels'], case['axes'], case['checks']), (['mla.absorb_q'], {'kv': [48, 256], 't_q': [4]}, ['identity']))
+        self.assertEqual((list(case['geometries']), case['arms']), (['tiny'], ['shipped', 'split=2', 'split=4']))
+        self.assertIn('smoke  2 of 16 cells', p.stdout)
+        self.assertIn('arms shipped, split=2,4; checks identity geometry', ' '.join(p.stdout.split()))
+        self.assertNotIn('timing   ', p.stdout)
+        # A shard with no cell says so, and loses no worker over it.
+        self.put('w.yaml', work_suite(100, 2))
+        p = self.assay('run', 'w.yaml', '-o', 'e.jsonl', '--shard', '3/3', expect=0)
+        self.assertIn('work  0 of 2 cells', p.stdout)
+        self.assertIn('nothing to do: no cell is in this part of the plan', p.stdout)
+        self.assertNotIn('no worker', p.stdout)
+        self.assertTrue(p.stdout.splitlines()[-1].startswith('NOTHING RUN'), p.stdout)
+        # The shards together do what the whole does.
+        for i in (1, 2, 3):
+            self.assay('run', 'w.yaml', '-o', 'm%d.jsonl' % i, '--shard', '%d/3' % i, expect=0)
+        self.assay('merge', 'm1.jsonl', 'm2.jsonl', 'm3.jsonl', '-o', 'm.jsonl', expect=0)
+        self.assay('run', 'w.yaml', '-o', 'w.jsonl', expect=0)
+        for key in ('cases', 'serving', 'rigs', 'cells', 'plan_cells'):
+            self.assertEqual(self.records('m.jsonl')[0][key], self.records('w.jsonl')[0][key], key)
 
     def test_a_waiver_is_unneeded_only_where_all_its_cells_passed(self):
         waived = ('waivers:\n'

@@ -109,9 +109,20 @@ constexpr int WARP_J = MT * 16, WARP_I = NT * 8, BM = WARPS_J * WARP_J, BN = WAR
 constexpr int PITCH = MMQ_X_BYTES; /* of both operands: 36 words, so that 8 rows of 16 bytes meet no bank twice */
 
 /* x as it lies in memory, [token] of records; wq [row] at the same pitch; wd [step][row]. */
-constexpr int STAGES = 3, X = 0, W = X + BM * PITCH, D = W + BN * PITCH, STAGE = D + STEPS * BN * 4;
-constexpr size_t SMEM = (size_t)STAGES * STAGE;
-static_assert(SMEM <= 99 * 1024, "what a block can have on sm_86, sm_89 and sm_120");
+constexpr int X = 0, W = X + BM * PITCH, D = W + BN * PITCH, STAGE = D + STEPS * BN * 4;
+
+/* arch: 900 of sm_90. Blocks of the others have 99 KB of shared memory, and some of that is the system's. */
+constexpr int stages_of(int arch)
+{
+	return arch == 800 || arch == 900 || arch == 1000 ? 3 : 2;
+}
+
+#ifdef __CUDA_ARCH__
+constexpr int STAGES = stages_of(__CUDA_ARCH__);
+#else
+constexpr int STAGES = 2; /* the host's pass compiles no code of them */
+#endif
+static_assert(2 * STAGE <= 98 * 1024, "two stages go everywhere");
 
 extern __shared__ __align__(128) char shared[];
 
@@ -313,10 +324,15 @@ template <mmq_arm ARM> __global__ void __launch_bounds__(THREADS, RESIDENT) mmq_
 
 /* ---- 4 launchers --------------------------------------------------------------------------------------------------- */
 
+/* state: bytes of shared memory. */
 template <mmq_arm ARM> int plan(const assay_call *call, void **state)
 {
-	*state = NULL;
-	return launch_allow(call, "mmq_tile", (const void *)mmq_tile<ARM>);
+	const void *function = (const void *)mmq_tile<ARM>;
+	struct cudaFuncAttributes at;
+	if (launch_check(call, cudaFuncGetAttributes(&at, function), "mmq_tile") != 0)
+		return -1;
+	*state = (void *)((size_t)stages_of(10 * at.binaryVersion) * STAGE); /* of the code that this device runs */
+	return launch_allow(call, "mmq_tile", function);
 }
 
 template <mmq_arm ARM> int run(const assay_call *call, void *state)
@@ -331,7 +347,7 @@ template <mmq_arm ARM> int run(const assay_call *call, void *state)
 	p.tiles_j = (int)((s.m + BM - 1) / BM), p.tiles_i = (int)((s.out_f + BN - 1) / BN);
 	void *args[] = {&p};
 	return launch(call, "mmq_tile", (const void *)mmq_tile<ARM>, dim3((unsigned)p.tiles_j * (unsigned)p.tiles_i),
-	              dim3(THREADS), SMEM, args);
+	              dim3(THREADS), (size_t)state, args);
 }
 
 } // namespace
