@@ -196,6 +196,25 @@ START_TEST(an_arm_that_breaks)
 }
 END_TEST
 
+/* The launch that is thrown away at the start of a round may fail: it is no sample, and no round is dropped for it. */
+START_TEST(the_launch_that_is_thrown_away)
+{
+	struct bed b;
+	bed_open(&b, NULL);
+	json_decref(play(&b));
+	const int64_t whole = fake_launches(b.be);
+	json_decref(play(&b));
+	/* The third of eight rounds of five launches; six check again. */
+	fake_script_of(b.be)->fail_launch = whole + 2 * (fake_launches(b.be) - whole) - 6 - 5 * 8 + 5 * 2 + 1;
+	json_t *facts = play(&b);
+	ck_assert_int_eq(of(facts, "measure", "rounds"), 8);
+	ck_assert_int_eq(of(facts, "measure", "dropped"), 0);
+	ck_assert(json_is_integer(json_array_get(arm_samples(facts, 0), 2)));
+	json_decref(facts);
+	bed_close(&b);
+}
+END_TEST
+
 /* More copies than fit: the cell is checked, and not timed, and a note says why. */
 START_TEST(copies_that_do_not_fit)
 {
@@ -248,6 +267,7 @@ int main(void)
 	tcase_add_test(t, cost_of_scrubs);
 	tcase_add_test(t, each_arm_has_every_copy);
 	tcase_add_test(t, an_arm_that_breaks);
+	tcase_add_test(t, the_launch_that_is_thrown_away);
 	tcase_add_test(t, copies_that_do_not_fit);
 	tcase_add_test(t, warm_up_that_fails);
 	suite_add_tcase(s, t);
