@@ -303,6 +303,25 @@ START_TEST(ratio_checks)
 	ck_assert(c.aggregates_invalid == 1);
 	json_decref(all);
 
+	/* Two controls stand apart, each with its own sentence; the worst finding of each counts, whichever came first. */
+	static const struct {
+		const char *control, *status, *text;
+	} found[] = {{"issue_interval", "skip", "not on this device"},
+		     {"issue_interval", "invalid", "6.1 and 16.1 cycles"},
+		     {"issue_interval", "pass", "equal"}};
+	for (size_t i = 0; i < sizeof found / sizeof *found; i++)
+		json_array_append_new(json_object_get(cells[0], "checks"),
+				      json_pack("{s:s, s:s, s:s, s:s, s:s}", "check", "census", "arm", "split=4",
+						"control", found[i].control, "status", found[i].status, "text",
+						found[i].text));
+	all = record_aggregates(cells, 2);
+	const json_t *controls = json_object_get(json_array_get(all, 0), "controls");
+	ck_assert_str_eq(text(json_object_get(controls, "machine_code"), "text"), "HMMA 0 -> 512");
+	ck_assert_str_eq(text(json_object_get(controls, "issue_interval"), "status"), "invalid");
+	ck_assert_str_eq(text(json_object_get(controls, "issue_interval"), "text"), "6.1 and 16.1 cycles");
+	ck_assert_str_eq(text(json_array_get(all, 0), "reason"), "confounded: HMMA 0 -> 512; 6.1 and 16.1 cycles");
+	json_decref(all);
+
 	/* The lower end decides: 1.15 with a bar of 1.149 is not met. */
 	json_t *close[1] = {ratio_record("k", "wide", 2, 1.15, 0.02, 1.149)};
 	all = record_aggregates(close, 1);

@@ -84,6 +84,22 @@ START_TEST(samples_of_a_queue)
 }
 END_TEST
 
+/* A launch that the clock does not see has taken 0 ns. That is a sample, and no dropped round. */
+START_TEST(samples_of_no_length)
+{
+	struct bed b;
+	bed_open(&b, &(struct fake_script){.elapsed_zero = true});
+	b.c.timing.batch = 1;
+	json_t *facts = play(&b);
+	ck_assert_int_eq(of(facts, "measure", "dropped"), 0);
+	ck_assert_uint_ge(json_array_size(arm_samples(facts, 0)), 8);
+	for (size_t a = 0; a < 4; a++)
+		ck_assert(json_is_integer(json_array_get(arm_samples(facts, a), 0)));
+	json_decref(facts);
+	bed_close(&b);
+}
+END_TEST
+
 /* A scrub that failed has not evicted: the round counts for nobody. */
 START_TEST(scrub_that_fails)
 {
@@ -263,6 +279,7 @@ int main(void)
 	Suite *s = suite_create("rounds_more");
 	TCase *t = tcase_create("rounds_more");
 	tcase_add_test(t, samples_of_a_queue);
+	tcase_add_test(t, samples_of_no_length);
 	tcase_add_test(t, scrub_that_fails);
 	tcase_add_test(t, cost_of_scrubs);
 	tcase_add_test(t, each_arm_has_every_copy);
