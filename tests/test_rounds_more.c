@@ -84,6 +84,28 @@ START_TEST(samples_of_a_queue)
 }
 END_TEST
 
+/* A list may name arms that this cell has not, or twice; the others follow in their order. */
+START_TEST(order_by_list)
+{
+	static const int want[] = {2, 0, 1, 0}; /* split=4, shipped, split=2, and shipped as the null arm */
+	struct bed b;
+	bed_open(&b, NULL);
+	b.c.timing.order = ORDER_LIST;
+	b.c.timing.order_list[0] = "none such";
+	b.c.timing.order_list[1] = "split=4";
+	b.c.timing.order_list[2] = "split=4";
+	b.c.timing.order_list[3] = "shipped";
+	json_t *facts = play(&b);
+	ck_assert_int_eq(of(facts, "measure", "rounds"), 8);
+	for (int k = 0; k < 4 * 8; k++) {
+		const struct fake_event *e = fake_event_at(b.be, fake_launches(b.be) - 6 - 4 * 8 + 1 + k);
+		ck_assert_int_eq(e->arg, b.c.arm[want[k % 4]].arg);
+	}
+	json_decref(facts);
+	bed_close(&b);
+}
+END_TEST
+
 /* A launch that the clock does not see has taken 0 ns. That is a sample, and no dropped round. */
 START_TEST(samples_of_no_length)
 {
@@ -279,6 +301,7 @@ int main(void)
 	Suite *s = suite_create("rounds_more");
 	TCase *t = tcase_create("rounds_more");
 	tcase_add_test(t, samples_of_a_queue);
+	tcase_add_test(t, order_by_list);
 	tcase_add_test(t, samples_of_no_length);
 	tcase_add_test(t, scrub_that_fails);
 	tcase_add_test(t, cost_of_scrubs);
