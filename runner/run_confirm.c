@@ -88,6 +88,12 @@ void run_confirm(const struct run_job *job, struct run_pending *p, size_t n, uin
 	}
 }
 
+static json_t *member(const json_t *o, const char *key)
+{
+	json_t *j = json_object_get(o, key);
+	return j ? json_incref(j) : json_null();
+}
+
 /* The samples of every arm, without the rest. */
 static json_t *samples_of(json_t *facts)
 {
@@ -129,7 +135,9 @@ void run_repeat(const struct run_job *job, struct run_pending *p, size_t n, int 
 				repeats = json_array();
 				json_object_set_new(p[i].record, "repeats", repeats);
 			}
-			json_array_append_new(repeats, json_pack("{s:i, s:o}", "process", process, "arms",
+			json_t *measure = json_object_get(answer.facts, "measure");
+			json_array_append_new(repeats, json_pack("{s:i, s:o, s:o}", "process", process, "order_seed",
+								 member(measure, "order_seed"), "arms",
 								 samples_of(answer.facts)));
 		} else if (answer.outcome != WORKER_INTERRUPTED) {
 			note(p[i].record, "not repeated", answer.reason);

@@ -65,7 +65,7 @@ bool text_finding_is_bad(const json_t *f)
 }
 
 /* Returns whether every check of bits held: the census is about a ratio's worth, not about bits. */
-static bool tally_cell(struct text *t, const json_t *cell)
+static bool tally_cell(struct text *t, const json_t *cell, bool waived)
 {
 	bool seen[TC_N] = {false}, bad[TC_N] = {false}, right = true;
 	const json_t *f;
@@ -86,6 +86,7 @@ static bool tally_cell(struct text *t, const json_t *cell)
 	for (int k = 0; k < TC_N; k++) {
 		t->tally[k].cells += seen[k];
 		t->tally[k].failed_cells += bad[k];
+		t->tally[k].waived_cells += bad[k] && waived;
 	}
 	return right;
 }
@@ -307,7 +308,7 @@ void text_take_cell(struct text *t, const json_t *cell)
 	t->warned += r->warned;
 	t->tails += r->tail;
 	t->rounds += text_integer(json_object_get(cell, "measure"), "rounds");
-	if (tally_cell(t, cell) && s != ST_ERROR && s != ST_TIMEOUT && s != ST_SKIP)
+	if (tally_cell(t, cell, s == ST_XFAIL) && s != ST_ERROR && s != ST_TIMEOUT && s != ST_SKIP)
 		t->kept_right++;
 	if (r->judged && !r->is_ratio)
 		if (!t->pair) /* a head that is faster is in the table; there is none to edit */

@@ -81,11 +81,23 @@ static void held_text(FILE *f, const struct tally *y, const char *const *arm, in
 	}
 }
 
+/* " (waived)" where every failure is, " (2 waived)" where some are. */
+static const char *waived_text(char buf[48], const struct tally *y)
+{
+	char n[32];
+	if (y->waived_cells == 0)
+		return "";
+	if (y->waived_cells == y->failed_cells)
+		return " (waived)";
+	snprintf(buf, 48, " (%s waived)", text_count(n, y->waived_cells));
+	return buf;
+}
+
 static void identity_text(const struct text *t, FILE *f, const struct tally *y)
 {
 	const char *arm[TEXT_MAX_ARM_NAMES];
 	int n = arms_of(y, false, arm);
-	char a[32], b[32], words[96];
+	char a[32], b[32], c[48], words[96];
 	if (n) {
 		snprintf(words, sizeof words, " BIT-IDENTICAL to %.60s",
 			 y->against && !y->against_differs ? y->against : text_yardstick(t));
@@ -95,7 +107,8 @@ static void identity_text(const struct text *t, FILE *f, const struct tally *y)
 	if (bad) {
 		fputs(n ? "; " : "", f);
 		text_arm_list(f, arm, bad);
-		fprintf(f, " MISMATCH in %s of %s cells", text_count(a, y->failed_cells), text_count(b, y->cells));
+		fprintf(f, " MISMATCH in %s of %s cells%s", text_count(a, y->failed_cells), text_count(b, y->cells),
+			waived_text(c, y));
 	}
 }
 
@@ -126,11 +139,11 @@ static void invariant_text(const struct text *t, FILE *f, const struct tally *y)
 static void reference_text(const struct text *t, FILE *f, const struct tally *y)
 {
 	(void)t;
-	char a[32], b[32];
+	char a[32], b[32], c[48];
 	const char *arm[TEXT_MAX_ARM_NAMES];
 	if (y->failed_cells) {
-		fprintf(f, "reference: WRONG in %s of %s cells", text_count(a, y->failed_cells),
-			text_count(b, y->cells));
+		fprintf(f, "reference: WRONG in %s of %s cells%s", text_count(a, y->failed_cells),
+			text_count(b, y->cells), waived_text(c, y));
 	} else {
 		int n = arms_of(y, false, arm);
 		held_text(f, y, arm, n, " within the bound of the reference");
@@ -148,7 +161,7 @@ static void right_line(struct text *t)
 								  [TC_INVARIANT] = invariant_text,
 								  [TC_REFERENCE] = reference_text};
 	static const int order[] = {TC_IDENTITY, TC_REFERENCE, TC_REPEAT, TC_INVARIANT};
-	char *text, a[32], b[32];
+	char *text, a[32], b[32], c[48];
 	size_t n;
 	FILE *f;
 	int64_t asked = (int64_t)t->n_rows - t->by_status[ST_SKIP];
@@ -167,14 +180,14 @@ static void right_line(struct text *t)
 	if (memory->cells && !memory->failed_cells)
 		fprintf(f, "%sguards, tails and inputs untouched, every output written", sep);
 	else if (memory->cells)
-		fprintf(f, "%smemory WRONG in %s cell%s", sep, text_count(a, memory->failed_cells),
-			memory->failed_cells == 1 ? "" : "s");
+		fprintf(f, "%smemory WRONG in %s cell%s%s", sep, text_count(a, memory->failed_cells),
+			memory->failed_cells == 1 ? "" : "s", waived_text(c, memory));
 	sep = memory->cells ? "; " : sep;
 	if (data->cells && !data->failed_cells)
 		fprintf(f, "%sdata as promised", sep);
 	else if (data->cells)
-		fprintf(f, "%sdata NOT as promised in %s cell%s", sep, text_count(a, data->failed_cells),
-			data->failed_cells == 1 ? "" : "s");
+		fprintf(f, "%sdata NOT as promised in %s cell%s%s", sep, text_count(a, data->failed_cells),
+			data->failed_cells == 1 ? "" : "s", waived_text(c, data));
 	field_close(t, f, &text, "right");
 }
 

@@ -38,6 +38,7 @@ struct row {
 /* What one check said over the run. */
 struct tally {
 	int64_t cells, failed_cells, findings;
+	int64_t waived_cells; /* of the failed */
 	int64_t launches, launches_differ;
 	double bound; /* upper limit of the rate of a difference, where nothing differed */
 	double worst; /* of allowed, reference */

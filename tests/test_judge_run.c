@@ -24,6 +24,25 @@ START_TEST(null_arm)
 		free(null);
 	}
 	ck_assert_uint_ge(i, 9);
+	/* How far off is biased: a quarter of the margin, which counts as 0.5 % at least, and 2 sqrt 2 tau. */
+	static const struct {
+		double z, ln_margin, tau;
+		bool biased;
+	} far[] = {
+		{0.02, 0.0799, 0, true},   {0.02, 0.0801, 0, false}, {-0.02, 0.0799, 0, true},
+		{-0.02, 0.0801, 0, false}, {0.02, 0, 0.00706, true}, {0.02, 0, 0.00708, false},
+		{0.00126, 0, 0, true},     {0.00124, 0, 0, false},   {0.00124, 0, -1, false},
+	};
+	for (size_t k = 0; k < sizeof far / sizeof *far; k++) {
+		double null[16], ship[16];
+		struct judge_null got;
+		for (int n = 0; n < 16; n++) {
+			ship[n] = 1000;
+			null[n] = 1000 * exp(far[k].z);
+		}
+		judge_null_arm(&(struct judge_pair){null, ship, 16}, far[k].ln_margin, far[k].tau, &got);
+		ck_assert_msg(got.biased == far[k].biased, "case %zu", k);
+	}
 	struct judge_null r;
 	judge_null_arm(&(struct judge_pair){NULL, NULL, 0}, 0.05, 0, &r);
 	ck_assert(!r.biased && r.iv.n == 0);

@@ -143,6 +143,15 @@ START_TEST(advice_is_more_than_noise)
 	ck_assert(-e < json_number_value(json_object_get(timing(cell), "noise")));
 	ck_assert_uint_eq(json_array_size(json_object_get(timing(cell), "advice")), 0);
 	json_decref(cell);
+	/* Without a null arm the noise is not known: the interval alone decides. */
+	cell = record_of("shipped", 64, 0.8, 1.0);
+	json_array_remove(json_object_get(cell, "arms"), 4);
+	record_judge(cell, &plain, false);
+	ck_assert(json_is_null(json_object_get(timing(cell), "noise")));
+	const json_t *advice = json_object_get(timing(cell), "advice");
+	ck_assert_uint_eq(json_array_size(advice), 1);
+	ck_assert_str_eq(json_string_value(json_object_get(json_array_get(advice, 0), "arm")), "split=2");
+	json_decref(cell);
 }
 END_TEST
 

@@ -303,6 +303,25 @@ START_TEST(ratio_checks)
 	ck_assert(c.aggregates_invalid == 1);
 	json_decref(all);
 
+	/* Two controls stand apart, each with its own sentence; the worst finding of each counts, whichever came first. */
+	static const struct {
+		const char *control, *status, *text;
+	} found[] = {{"issue_interval", "skip", "not on this device"},
+		     {"issue_interval", "invalid", "6.1 and 16.1 cycles"},
+		     {"issue_interval", "pass", "equal"}};
+	for (size_t i = 0; i < sizeof found / sizeof *found; i++)
+		json_array_append_new(json_object_get(cells[0], "checks"),
+				      json_pack("{s:s, s:s, s:s, s:s, s:s}", "check", "census", "arm", "split=4",
+						"control", found[i].control, "status", found[i].status, "text",
+						found[i].text));
+	all = record_aggregates(cells, 2);
+	const json_t *controls = json_object_get(json_array_get(all, 0), "controls");
+	ck_assert_str_eq(text(json_object_get(controls, "machine_code"), "text"), "HMMA 0 -> 512");
+	ck_assert_str_eq(text(json_object_get(controls, "issue_interval"), "status"), "invalid");
+	ck_assert_str_eq(text(json_object_get(controls, "issue_interval"), "text"), "6.1 and 16.1 cycles");
+	ck_assert_str_eq(text(json_array_get(all, 0), "reason"), "confounded: HMMA 0 -> 512; 6.1 and 16.1 cycles");
+	json_decref(all);
+
 	/* The lower end decides: 1.15 with a bar of 1.149 is not met. */
 	json_t *close[1] = {ratio_record("k", "wide", 2, 1.15, 0.02, 1.149)};
 	all = record_aggregates(close, 1);
@@ -310,6 +329,45 @@ START_TEST(ratio_checks)
 	record_count_aggregate(json_array_get(all, 0), &c);
 	ck_assert(c.bars_missed == 1);
 	json_decref(all);
+	/* The bar is the weighted total's where no geomean is asked for: 1.15 of the long shape and 1.60 of the short one. */
+	for (int geomean = 0; geomean < 2; geomean++) {
+		json_t *two[2] = {ratio_record("k", "wide", 9, 1.15, 0.02, 1.30),
+				  ratio_record("q", "wide", 1, 1.60, 0.02, 1.30)};
+		for (int i = 0; i < 2; i++)
+			json_object_set_new(json_object_get(two[i], "ratio_check"), "geomean", json_boolean(geomean));
+		all = record_aggregates(two, 2);
+		const json_t *bar = json_object_get(json_array_get(all, 0), "bar");
+		ck_assert_str_eq(text(bar, "by"), geomean ? "geomean" : "weighted");
+		ck_assert_str_eq(text(json_array_get(all, 0), "verdict"), geomean ? "met" : "missed");
+		ck_assert(json_is_null(json_object_get(json_array_get(all, 0), "geomean")) == !geomean);
+		json_decref(all);
+		json_decref(two[0]);
+		json_decref(two[1]);
+	}
+	/* A time of 0 has no logarithm: it is in no ratio, and the cell is undecided by the clock. */
+	for (size_t arm = 0; arm < 3; arm += 2) {
+		json_t *none = ratio_record("k", "wide", 2, 1.15, 0.02, 1.10);
+		json_array_set_new(json_object_get(json_array_get(json_object_get(none, "arms"), arm), "samples_ns"), 3,
+				   json_integer(0));
+		record_judge(none, &plain, false);
+		const json_t *over = json_object_get(timing(none), "of_over");
+		ck_assert_int_eq(json_integer_value(json_object_get(over, "n")), 19);
+		ck_assert(fabs(json_number_value(json_object_get(over, "ratio")) - 1.15) < 0.02);
+		ck_assert_str_eq(text(over, "reason"), "resolution");
+		json_decref(none);
+	}
+	/* An arm that takes as long is not slower. */
+	json_t *equal[1] = {ratio_record("k", "wide", 2, 1.15, 0.02, 1.10)};
+	json_t *arms = json_object_get(equal[0], "arms");
+	all = record_aggregates(equal, 1);
+	ck_assert_int_eq(json_integer_value(json_object_get(json_array_get(all, 0), "slower")), 1);
+	json_decref(all);
+	json_object_set(json_array_get(arms, 2), "samples_ns", json_object_get(json_array_get(arms, 0), "samples_ns"));
+	record_judge(equal[0], &plain, false);
+	all = record_aggregates(equal, 1);
+	ck_assert_int_eq(json_integer_value(json_object_get(json_array_get(all, 0), "slower")), 0);
+	json_decref(all);
+	json_decref(equal[0]);
 	/* A cell in error is left out, and n of m says so. */
 	record_fail(cells[1], ST_ERROR, "crashed");
 	record_judge(cells[1], &plain, false);

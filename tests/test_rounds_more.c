@@ -84,6 +84,44 @@ START_TEST(samples_of_a_queue)
 }
 END_TEST
 
+/* A list may name arms that this cell has not, or twice; the others follow in their order. */
+START_TEST(order_by_list)
+{
+	static const int want[] = {2, 0, 1, 0}; /* split=4, shipped, split=2, and shipped as the null arm */
+	struct bed b;
+	bed_open(&b, NULL);
+	b.c.timing.order = ORDER_LIST;
+	b.c.timing.order_list[0] = "none such";
+	b.c.timing.order_list[1] = "split=4";
+	b.c.timing.order_list[2] = "split=4";
+	b.c.timing.order_list[3] = "shipped";
+	json_t *facts = play(&b);
+	ck_assert_int_eq(of(facts, "measure", "rounds"), 8);
+	for (int k = 0; k < 4 * 8; k++) {
+		const struct fake_event *e = fake_event_at(b.be, fake_launches(b.be) - 6 - 4 * 8 + 1 + k);
+		ck_assert_int_eq(e->arg, b.c.arm[want[k % 4]].arg);
+	}
+	json_decref(facts);
+	bed_close(&b);
+}
+END_TEST
+
+/* A launch that the clock does not see has taken 0 ns. That is a sample, and no dropped round. */
+START_TEST(samples_of_no_length)
+{
+	struct bed b;
+	bed_open(&b, &(struct fake_script){.elapsed_zero = true});
+	b.c.timing.batch = 1;
+	json_t *facts = play(&b);
+	ck_assert_int_eq(of(facts, "measure", "dropped"), 0);
+	ck_assert_uint_ge(json_array_size(arm_samples(facts, 0)), 8);
+	for (size_t a = 0; a < 4; a++)
+		ck_assert(json_is_integer(json_array_get(arm_samples(facts, a), 0)));
+	json_decref(facts);
+	bed_close(&b);
+}
+END_TEST
+
 /* A scrub that failed has not evicted: the round counts for nobody. */
 START_TEST(scrub_that_fails)
 {
@@ -196,6 +234,25 @@ START_TEST(an_arm_that_breaks)
 }
 END_TEST
 
+/* The launch that is thrown away at the start of a round may fail: it is no sample, and no round is dropped for it. */
+START_TEST(the_launch_that_is_thrown_away)
+{
+	struct bed b;
+	bed_open(&b, NULL);
+	json_decref(play(&b));
+	const int64_t whole = fake_launches(b.be);
+	json_decref(play(&b));
+	/* The third of eight rounds of five launches; six check again. */
+	fake_script_of(b.be)->fail_launch = whole + 2 * (fake_launches(b.be) - whole) - 6 - 5 * 8 + 5 * 2 + 1;
+	json_t *facts = play(&b);
+	ck_assert_int_eq(of(facts, "measure", "rounds"), 8);
+	ck_assert_int_eq(of(facts, "measure", "dropped"), 0);
+	ck_assert(json_is_integer(json_array_get(arm_samples(facts, 0), 2)));
+	json_decref(facts);
+	bed_close(&b);
+}
+END_TEST
+
 /* More copies than fit: the cell is checked, and not timed, and a note says why. */
 START_TEST(copies_that_do_not_fit)
 {
@@ -244,10 +301,13 @@ int main(void)
 	Suite *s = suite_create("rounds_more");
 	TCase *t = tcase_create("rounds_more");
 	tcase_add_test(t, samples_of_a_queue);
+	tcase_add_test(t, order_by_list);
+	tcase_add_test(t, samples_of_no_length);
 	tcase_add_test(t, scrub_that_fails);
 	tcase_add_test(t, cost_of_scrubs);
 	tcase_add_test(t, each_arm_has_every_copy);
 	tcase_add_test(t, an_arm_that_breaks);
+	tcase_add_test(t, the_launch_that_is_thrown_away);
 	tcase_add_test(t, copies_that_do_not_fit);
 	tcase_add_test(t, warm_up_that_fails);
 	suite_add_tcase(s, t);

@@ -523,6 +523,18 @@ class Run(unittest.TestCase):
             self.assertEqual([r['process'] for r in c['repeats']], [1, 2])
             for r in c['repeats']:
                 self.assertEqual([len(a['samples_ns']) for a in r['arms']], [8] * len(c['arms']))
+            # Another process, another order.
+            self.assertEqual(len({c['measure']['order_seed'], *(r['order_seed'] for r in c['repeats'])}), 3)
+        # A ratio check is timed again too; a cell of which nothing came back is not.
+        self.put('r.yaml', work_suite(100, 1).replace('regression: {select: shipped, against: shipped}', 'ratio: {of: more=10, over: shipped}'))
+        self.assay('run', 'r.yaml', '-o', 'r.jsonl', '--processes', '2')
+        (c,) = self.cells('r.jsonl')
+        self.assertEqual([len(a['samples_ns']) for a in c['repeats'][0]['arms']], [8] * len(c['arms']))
+        self.put('f.yaml', FAULTS)
+        self.assay('run', 'f.yaml', '-o', 'f.jsonl', '--processes', '2', '--filter', 'case=crash', expect=3)
+        (c,) = self.cells('f.jsonl')
+        self.assertEqual((c['status'], c['repeats']), ('error', None))
+        self.assertFalse([n for n in c['notes'] if 'not repeated' in n])
 
     def test_a_suspect_is_seen_by_a_second_process(self):
         """An arm eleven times as slow, margin 100 %: no noise of a machine hides that (a null arm would, where every second launch is disturbed). Who confirms has not measured before, in an order of its own,

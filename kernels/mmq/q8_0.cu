@@ -8,7 +8,8 @@
  * IMMA first. And of the fma, one in four meets another operand in its bank. So what is left to win is slots and operands: the conversion of s32 to
  * f32 must be free, scales loaded for many outputs and used for runs of outputs, copies cheap, and two blocks a multiprocessor, so that one
  * computes while the other waits for its operands. (Tried and slower or the same: 8, 12 or 16 warps a block with tiles of a warp from 32 x 32 to
- * 64 x 64; two to five stages; sums kept in registers over the step, folded in the next between its products.)
+ * 64 x 64; two to five stages; sums kept in registers over the step, folded in the next between its products; bulk copies. results/h200/mmq-kernels.md
+ * has the figures.)
  *
  * The conversion is free because the accumulator does not start at 0 but at 0x4B400000, the bits of 1.5 * 2^23 as f32: read as f32, the
  * result is that number plus the block's sum, exactly, for sums within +-2^22 (they are within 2^19). Subtracting it and
