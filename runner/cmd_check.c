@@ -178,7 +178,7 @@ static int run(int argc, char **argv)
 	struct suite_override *set = calloc((size_t)argc, sizeof *set);
 	struct suite_options opt = {.registry = registry, .set = set};
 	struct err err;
-	struct how how = {NULL};
+	struct how how = {0};
 	bool json = false;
 	int status = EXIT_USAGE;
 	opterr = 0;
