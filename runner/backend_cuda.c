@@ -121,6 +121,7 @@ struct backend *backend_cuda_open(const struct backend_config *cfg, struct err *
 	c->ops = &cuda_ops;
 	if (!cuda_device_pick(cfg ? cfg->device : NULL, &c->device, err))
 		goto fail;
+	c->nvml = cuda_nvml_open(c->device.uuid, &why);
 	if (!cuda_told(cudaSetDevice(c->device.index), c->device.name, err) ||
 	    !cuda_told(cudaStreamCreateWithFlags(&c->stream, cudaStreamNonBlocking), c->device.name, err) ||
 	    !cuda_told(cudaMalloc((void **)&c->scratch, 256), c->device.name, err))
@@ -143,7 +144,7 @@ struct backend *backend_cuda_open(const struct backend_config *cfg, struct err *
 		err_set(err, "cuda: out of memory");
 		goto fail;
 	}
-	c->nvml = cuda_nvml_open(c->device.uuid, &why);
+	cuda_nvml_present(c->nvml);
 	json_object_set_new(c->info.more, "nvml", c->nvml ? json_true() : json_string(why));
 	cuda_nvml_describe(c->nvml, c->info.more);
 	return (struct backend *)(void *)c;

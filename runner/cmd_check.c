@@ -34,7 +34,7 @@ static int64_t count_cells(const struct suite *s, const struct registry *r, cons
 					.say_unused = !how->set};
 	struct target target;
 	int64_t n = -1;
-	if (!target_init(&target, how->backend, how->device, err))
+	if (!target_plan(&target, how->backend, how->device, err))
 		return -1;
 	struct plan *p = plan_build(s, r, &target.plan, &all, d, err);
 	if (p)
@@ -178,7 +178,7 @@ static int run(int argc, char **argv)
 	struct suite_override *set = calloc((size_t)argc, sizeof *set);
 	struct suite_options opt = {.registry = registry, .set = set};
 	struct err err;
-	struct how how = {NULL};
+	struct how how = {0};
 	bool json = false;
 	int status = EXIT_USAGE;
 	opterr = 0;
@@ -221,7 +221,7 @@ const struct cmd cmd_check = {
 		"  --set PATH=VALUE   as for run: timing.rounds=9, or a bare axis: t_q=1,8\n"
 		"  --plugin PATH      kernels of a shared object, too\n"
 		"  --backend NAME     plan for this backend here, as `assay run` with it would\n"
-		"  --device D         likewise: index, UUID or name\n"
+		"  --device D         likewise: index, UUID or name; where no GPU is, the name of one elsewhere\n"
 		"\n"
 		"Errors go to stderr, all of a suite at once, each with its place and a caret. Exit status 2 on any\n"
 		"error.\n",

@@ -128,7 +128,7 @@ static int explain(const struct options *o, const struct registry *r)
 	struct cell c;
 	struct suite *s = NULL;
 	struct plan *p = NULL;
-	bool ok = target_init(&target, o->backend, o->device, &err);
+	bool ok = target_plan(&target, o->backend, o->device, &err);
 	if (ok) {
 		s = suite_load(o->suite, &so, d);
 		p = s ? plan_of_one(o, s, r, &target, a, d, &err) : NULL;
@@ -224,7 +224,7 @@ const struct cmd cmd_explain = {
 	.help = "CELL is an id, or a selector that matches one cell: 'kernel=mla.absorb_q t_q=1 kv=2048'.\n"
 		"      --json            one object, as `assay schema explain` describes it\n"
 		"      --backend NAME    host or cuda: rigs and tables are chosen by the device; none is opened\n"
-		"      --device D        index, UUID or name\n"
+		"      --device D        index, UUID or name; where no GPU is, the name of one elsewhere\n"
 		"      --set PATH=VALUE  change the suite, as for run\n"
 		"      --plugin PATH     kernels of a shared object, too\n",
 	.run = run,

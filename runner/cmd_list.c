@@ -122,7 +122,7 @@ static void print_head(const struct plan *p, const struct target *t)
 		printf(", %" PRId64 " excluded", excluded);
 	if (n != points - excluded)
 		printf(", %" PRId64 " filtered out", points - excluded - n);
-	printf("   %s %s\n", t->backend, t->peek.name);
+	printf("   %s %s%s\n", t->backend, t->peek.name, t->elsewhere ? ", which is not here" : "");
 	for (int i = 0; i < s->n_cases; i++) {
 		const struct suite_case *c = &s->cases[i];
 		printf("case %s  %d kernel%s x %d geometr%s x %d data", c->id, c->n_kernels,
@@ -202,7 +202,7 @@ static int list_suite(const struct options *o, const struct registry *r, int64_t
 			err_prefix(&err, "--filter '%s'", o->filter[i]);
 			goto out;
 		}
-	if (!target_init(&target, o->backend, o->device, &err))
+	if (!target_plan(&target, o->backend, o->device, &err))
 		goto out;
 	s = suite_load(o->suite, &so, d);
 	p = s ? plan_build(s, r, &target.plan, &f, d, &err) : NULL;
@@ -232,7 +232,7 @@ static int list_file(const struct options *o, const struct registry *r)
 	int64_t count = 0;
 	int status = suite_uses_add(a, o->suite, d, &u) ? EXIT_PASS : EXIT_USAGE;
 	diags_print(d, stderr, isatty(STDERR_FILENO) && !getenv("NO_COLOR"));
-	if (status == EXIT_PASS && u.name && !target_init(&target, o->backend, o->device, &err)) {
+	if (status == EXIT_PASS && u.name && !target_plan(&target, o->backend, o->device, &err)) {
 		fprintf(stderr, "assay list: %s\n", err.text);
 		status = EXIT_USAGE;
 	}
@@ -380,7 +380,7 @@ const struct cmd cmd_list = {
 		"      --json            one JSON object a line\n"
 		"      --filter SEL      only what matches, as in 'kernel=mla.*,t_q=1..4'; may be repeated\n"
 		"      --backend NAME    host or cuda: rigs and tables are chosen by the device; none is opened\n"
-		"      --device D        index, UUID or name\n"
+		"      --device D        index, UUID or name; where no GPU is, the name of one elsewhere\n"
 		"      --set PATH=VALUE  change the suite, as for run\n"
 		"      --plugin PATH     kernels of a shared object, too\n",
 	.run = run,

@@ -1,6 +1,8 @@
 #include "cuda_nvml.h"
 
 #include <dlfcn.h>
+#include <errno.h>
+#include <limits.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +10,7 @@
 
 /* The few declarations that are needed; the library's interface is versioned by its symbols, so they do not move. */
 typedef struct nvmlDevice *device_handle;
+enum { LISTED_MOST = 64 };
 enum { OK = 0, CLOCK_SM = 1, CLOCK_MEM = 2, TEMPERATURE_GPU = 0, TOO_SMALL = 7 };
 struct process_info { /* of the _v3 functions */
 	unsigned pid;
@@ -44,6 +47,9 @@ struct cuda_nvml {
 	int (*mig)(device_handle, unsigned *, unsigned *);
 	int (*persistence)(device_handle, unsigned *);
 	int (*driver)(char *, unsigned);
+	pid_t before[LISTED_MOST]; /* who was on the device before this process had a context there */
+	int n_before; /* -1: not known */
+	pid_t self; /* this process by the number that the library has for it; 0: the one that it has for itself */
 };
 
 /* ISO C has no cast from a data pointer to a function's. */
@@ -51,6 +57,29 @@ static void find(void *library, const char *name, void *slot)
 {
 	void *p = dlsym(library, name);
 	memcpy(slot, &p, sizeof p);
+}
+
+/* The processes of a list. -1: not known; LISTED_MOST: perhaps more. */
+static int listed(const struct cuda_nvml *n, int (*list)(device_handle, unsigned *, struct process_info *),
+		  pid_t out[LISTED_MOST])
+{
+	struct process_info p[LISTED_MOST];
+	unsigned count = LISTED_MOST;
+
+	if (!list)
+		return -1;
+	memset(p, 0, sizeof p);
+	int rc = list(n->device, &count, p);
+	if (rc == TOO_SMALL || count > LISTED_MOST) { /* so many that none is told: nobody's */
+		count = LISTED_MOST;
+		for (unsigned i = 0; i < count; i++)
+			p[i].pid = UINT_MAX;
+	}
+	if (rc != OK && rc != TOO_SMALL)
+		return -1;
+	for (unsigned i = 0; i < count; i++)
+		out[i] = (pid_t)p[i].pid;
+	return (int)count;
 }
 
 struct cuda_nvml *cuda_nvml_open(const char *uuid, const char **why)
@@ -92,6 +121,7 @@ struct cuda_nvml *cuda_nvml_open(const char *uuid, const char **why)
 		n->shutdown();
 		goto fail_close;
 	}
+	n->n_before = listed(n, n->processes, n->before);
 	*why = NULL;
 	return n;
 
@@ -111,28 +141,43 @@ void cuda_nvml_close(struct cuda_nvml *n)
 	free(n);
 }
 
-/* Processes of a list that are not us nor our parent or its other workers: those of our process group. -1: not known. */
-static int others(device_handle d, int (*list)(device_handle, unsigned *, struct process_info *))
+static bool in_this_namespace(pid_t pid)
 {
-	enum { MOST = 64 };
-	struct process_info p[MOST];
-	unsigned n = MOST;
-	int count = 0;
+	return pid > 0 && (getpgid(pid) >= 0 || errno != ESRCH);
+}
 
-	if (!list)
-		return -1;
-	int rc = list(d, &n, p);
-	if (rc == TOO_SMALL)
-		return MOST;
-	if (rc != OK)
-		return -1;
-	for (unsigned i = 0; i < n && i < MOST; i++) {
-		pid_t pid = (pid_t)p[i].pid;
-		/* A process of another pid namespace cannot be looked up; it is not ours then. */
-		if (pid != getpid() && pid != getppid() && getpgid(pid) != getpgrp())
-			count++;
+void cuda_nvml_present(struct cuda_nvml *n)
+{
+	pid_t now[LISTED_MOST], self = 0;
+	int unknown = 0;
+
+	if (!n || n->n_before < 0)
+		return;
+	const int count = listed(n, n->processes, now);
+	for (int i = 0; i < count; i++) {
+		bool old = now[i] == getpid() || in_this_namespace(now[i]);
+		for (int k = 0; k < n->n_before && !old; k++)
+			old = n->before[k] == now[i];
+		if (now[i] == getpid())
+			return;
+		unknown += !old;
+		self = old ? self : now[i];
 	}
-	return count;
+	if (unknown == 1)
+		n->self = self;
+}
+
+/* Compute processes that are not us nor our parent or its other workers: those of our process group. -1: not known. */
+static int others(const struct cuda_nvml *n)
+{
+	pid_t p[LISTED_MOST];
+	int count = 0;
+	const int all = listed(n, n->processes, p);
+
+	for (int i = 0; i < all; i++)
+		/* Of a process of another pid namespace nothing is known; it is not ours then. */
+		count += p[i] != getpid() && p[i] != getppid() && p[i] != n->self && getpgid(p[i]) != getpgrp();
+	return all < 0 ? -1 : count;
 }
 
 void cuda_nvml_state(struct cuda_nvml *n, struct device_state *out)
@@ -158,9 +203,8 @@ void cuda_nvml_state(struct cuda_nvml *n, struct device_state *out)
 				if (!out->throttle_text)
 					out->throttle_text = reasons[i].text;
 			}
-	int compute = others(n->device, n->processes), graphics = others(n->device, n->graphics_processes);
-	if (compute >= 0)
-		out->other_processes = compute + (graphics > 0 ? graphics : 0);
+	/* A display that the device draws is always there, and what it costs is in the noise of the null arm. */
+	out->other_processes = others(n);
 }
 
 static void set_unsigned(json_t *o, const char *key, bool known, unsigned v)
@@ -189,4 +233,7 @@ void cuda_nvml_describe(struct cuda_nvml *n, json_t *o)
 	json_object_set_new(o, "mig", known ? json_boolean(v) : json_null());
 	known = n->persistence && n->persistence(n->device, &v) == OK;
 	json_object_set_new(o, "persistence", known ? json_boolean(v) : json_null());
+	pid_t drawing[LISTED_MOST];
+	const int graphics = listed(n, n->graphics_processes, drawing);
+	json_object_set_new(o, "graphics_processes", graphics >= 0 ? json_integer(graphics) : json_null());
 }

@@ -274,7 +274,7 @@ void explain_cell(const struct plan *p, const struct registry *r, const struct t
 	puts(c->id);
 	snprintf(text, sizeof text, "%" PRId64, c->plan_index);
 	line(0, "plan index", text, "", nowhere);
-	snprintf(text, sizeof text, "%s %s", t->backend, t->peek.name);
+	snprintf(text, sizeof text, "%s %s%s", t->backend, t->peek.name, t->elsewhere ? ", which is not here" : "");
 	line(0, "where", text, "", nowhere);
 	if (c->skip)
 		line(0, "skipped", c->skip, "", nowhere);

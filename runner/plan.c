@@ -105,7 +105,9 @@ static const char *unsupported(const struct cell_arm *arm, const struct assay_po
 		return backend == ASSAY_CUDA ? "has no code for cuda" : "has no code for the host";
 	if (arm->graph && backend != ASSAY_CUDA)
 		return "a captured graph needs cuda";
-	const char *why = arm->desc->unsupported_on ? arm->desc->unsupported_on(backend, t->cc) : NULL;
+	/* Of a device elsewhere the architecture is not known: what it cannot run is told there. */
+	const bool known = backend != ASSAY_CUDA || t->cc > 0;
+	const char *why = known && arm->desc->unsupported_on ? arm->desc->unsupported_on(backend, t->cc) : NULL;
 	if (why)
 		return why;
 	return arm->desc->unsupported ? arm->desc->unsupported(pt, arm->arg, backend) : NULL;

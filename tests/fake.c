@@ -18,8 +18,8 @@ struct fake {
 	uint64_t random;
 	double error; /* of ln(time), lag 1 */
 	bool slow_mode, scrubbed, lost;
-	int64_t launches, scrubs, last_scrub, now_calls, state_calls, sentinel_calls, drain_calls, artifact_calls, in_use, graphs,
-		graphs_freed;
+	int64_t launches, scrubs, last_scrub, now_calls, state_calls, sentinel_calls, drain_calls, artifact_calls,
+		in_use, graphs, graphs_freed;
 	int64_t digests, comparisons;
 	uint64_t stale; /* the digest that stays */
 	struct fake_event *event;

@@ -60,6 +60,8 @@ def change(f, rng):
                 f.cells.remove(c)
             case 6:
                 c.untimed().r["status"] = "skip"
+            case 7:
+                c.slower(None, rng.choice([1, 1.4])).fail("invalid", None, "throttled")
     return f
 
 
@@ -94,6 +96,20 @@ def properties(folder):
             if r["ratio"] and r["state"] != "bits" and key(r)[:2] in ratios:
                 check(abs(math.log(r["ratio"] * ratios[key(r)[:2]])) < 1e-5, f"seed {seed}: reciprocal ratio of {key(r)}")
         check(abs((there["drift"] or 0) + (back["drift"] or 0)) < 1e-6, f"seed {seed}: drift changes its sign")
+        for d in (there, back):
+            tells = {s: {r["id"] for r in d["rows"] if r["state"] == s} for s in ("missing", "added", "incomparable")}
+            check(d["times_compared"] <= d["timed"] <= d["compared"] <= d["all_cells"] - d["skipped"], f"seed {seed}: counts of cells")
+            check((d["exit"] == 3) == (d["nothing_compared"] is not None and not any(r["state"] in ("fails", "slower") for r in d["rows"])),
+                  f"seed {seed}: exit 3 is of nothing compared")
+            one_side = {r["id"] for r in d["rows"] if r["state"] == "fails" and "(only in head)" in (r["why"] or "")}
+            check(d["compared"] + len((tells["missing"] | tells["added"]) - {r["id"] for r in d["rows"] if r["arm"]} | one_side) <= d["all_cells"],
+                  f"seed {seed}: what is on one side only is not compared")
+        k = rng.choice([1, 2, 3])
+        code, d = diff(a.path, b.path, "--processes", str(k))
+        fewer = min(a.processes, b.processes) < k
+        times = [r for r in d["rows"] if r["ratio"]]
+        check(not (fewer and times), f"seed {seed}: --processes {k} of {a.processes} and {b.processes}")
+        check(fewer or a.processes != k or b.processes != k or d["rows"] == there["rows"], f"seed {seed}: as many as there are changes nothing")
 
 
 def median(x):

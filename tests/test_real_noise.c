@@ -227,6 +227,31 @@ START_TEST(planted)
 }
 END_TEST
 
+/* The null arm of an honest cell is biased in 1.2 % at most, wherever the cell stopped: the rate that the noisy-run point is made of. */
+START_TEST(null_arms)
+{
+	for (size_t k = 0; k < sizeof pools / sizeof *pools; k++) {
+		enum { CELLS = 2000 };
+		printf("%-26s null arm biased, by rounds:", pools[k].name);
+		for (int i = 0; stats_looks[i]; i++) {
+			int biased = 0;
+			state = 400 + k;
+			for (int c = 0; c < CELLS; c++) {
+				double null[ROUNDS], shipped[ROUNDS];
+				struct judge_null out;
+				cell(&pools[k], 1, 0, null, shipped);
+				judge_null_arm(&(struct judge_pair){null, shipped, stats_looks[i]}, log(1.02), 0.0025,
+					       &out);
+				biased += out.biased;
+			}
+			printf("  %d: %.2f %%", stats_looks[i], 100.0 * biased / CELLS);
+			at_most(biased, CELLS, 0.012, pools[k].name);
+		}
+		printf("\n");
+	}
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("real_noise");
@@ -236,6 +261,7 @@ int main(void)
 	tcase_add_test(t, itself);
 	tcase_add_test(t, at_the_margin);
 	tcase_add_test(t, planted);
+	tcase_add_test(t, null_arms);
 	suite_add_tcase(s, t);
 	SRunner *r = srunner_create(s);
 	srunner_run_all(r, CK_NORMAL);

@@ -246,6 +246,23 @@ START_TEST(worthless_windows)
 				      "after", "throttle", "", "other_processes", 0, "retries", 0));
 	expect(cell, &plain, ST_PASS, "pass", ""); /* unknown is not shared */
 	json_decref(cell);
+	/* Throttling in whatever form a backend tells it, before or after; and none of it. */
+	static const struct {
+		const char *told;
+		bool throttled;
+	} forms[] = {{"0", false},    {"4", true},         {"[]", false},       {"[\"power\"]", true},
+		     {"\"\"", false}, {"\"none\"", false}, {"\"power\"", true}, {"null", false}};
+	for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
+		for (int after = 0; after < 2; after++) {
+			cell = record_of("split=4", 64, 1, 1.0);
+			json_object_set_new(cell, "device_state",
+					    json_pack("{s:{s:o}, s:{s:n}, s:i}", after ? "after" : "before", "throttle",
+						      json_loads(forms[i].told, JSON_DECODE_ANY, NULL),
+						      after ? "before" : "after", "throttle", "retries", 0));
+			expect(cell, &plain, forms[i].throttled ? ST_INVALID : ST_PASS,
+			       forms[i].throttled ? "invalid" : "pass", forms[i].throttled ? "throttled" : "");
+			json_decref(cell);
+		}
 }
 END_TEST
 

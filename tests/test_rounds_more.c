@@ -106,6 +106,34 @@ START_TEST(order_by_list)
 }
 END_TEST
 
+/* split=2 takes half the time; split=4 lies around the margin of 5 %, half of its launches on either side. */
+static double around_the_margin(void *ctx, const struct launch *l, int64_t k)
+{
+	(void)ctx;
+	const int64_t arg = l->call->arm_arg;
+	return arg == 2 ? 5000 : arg != 4 ? 10000 : k % 2 ? 11500 : 9500;
+}
+
+/* Where no arm is served, rounds go on until each candidate is decided. Headroom is timed, and holds nobody up. */
+START_TEST(nobody_is_served)
+{
+	static const enum cell_arm_role roles[] = {ROLE_CANDIDATE, ROLE_HEADROOM};
+	for (int k = 0; k < 2; k++) {
+		struct bed b;
+		bed_open(&b, &(struct fake_script){.time_ns = around_the_margin});
+		b.c.checks.on = 0;
+		b.c.selection = SELECT_NONE;
+		b.c.selected = NULL;
+		b.c.arm[2].role = roles[k];
+		json_t *facts = play(&b);
+		ck_assert_int_eq(of(facts, "measure", "rounds"), k == 0 ? 64 : 8);
+		ck_assert_uint_eq(json_array_size(arm_samples(facts, 2)), k == 0 ? 64 : 8);
+		json_decref(facts);
+		bed_close(&b);
+	}
+}
+END_TEST
+
 /* A launch that the clock does not see has taken 0 ns. That is a sample, and no dropped round. */
 START_TEST(samples_of_no_length)
 {
@@ -302,6 +330,7 @@ int main(void)
 	TCase *t = tcase_create("rounds_more");
 	tcase_add_test(t, samples_of_a_queue);
 	tcase_add_test(t, order_by_list);
+	tcase_add_test(t, nobody_is_served);
 	tcase_add_test(t, samples_of_no_length);
 	tcase_add_test(t, scrub_that_fails);
 	tcase_add_test(t, cost_of_scrubs);

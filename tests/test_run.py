@@ -391,6 +391,26 @@ class Run(unittest.TestCase):
         for key in ('cases', 'serving', 'rigs', 'cells', 'plan_cells'):
             self.assertEqual(self.records('m.jsonl')[0][key], self.records('w.jsonl')[0][key], key)
 
+    def test_a_plan_for_a_device_elsewhere(self):
+        nobody = {'CUDA_VISIBLE_DEVICES': ''}
+        suite, cell = os.path.join(ROOT, 'suites/mla-decode.yaml'), 'mla-decode/mla/mla.absorb_q/glm5-next/unit/kv=2048,t_q=1'
+        p = self.assay('list', suite, '--backend', 'cuda', env=nobody, expect=2)
+        if 'in this build' in p.stderr:
+            self.skipTest(p.stderr.strip())
+        for wanted in ((), ('--device', '0')):
+            p = self.assay('list', suite, '--backend', 'cuda', *wanted, env=nobody, expect=2)
+            self.assertIn("name it: --device 'NVIDIA H200'", p.stderr)
+        p = self.assay('list', suite, '--backend', 'cuda', '--device', 'NVIDIA H200', env=nobody, expect=0)
+        self.assertIn('48 cells   cuda NVIDIA H200, which is not here', p.stdout)
+        p = self.assay('explain', suite, cell, '--backend', 'cuda', '--device', 'NVIDIA H200', env=nobody, expect=0)
+        self.assertIn('which is not here', p.stdout)
+        self.assertIn('tables/mla-h200.yaml', p.stdout)
+        p = self.assay('explain', suite, cell, '--backend', 'cuda', '--device', 'NVIDIA B200', env=nobody, expect=0)
+        self.assertIn('tables/mla-default.yaml', p.stdout)
+        for verb in ('run', 'selftest'):
+            args = (suite,) if verb == 'run' else ()
+            p = self.assay(verb, *args, '--backend', 'cuda', '--device', 'NVIDIA H200', env=nobody, expect=2)
+
     def test_a_waiver_is_unneeded_only_where_all_its_cells_passed(self):
         waived = ('waivers:\n'
                   '  - {id: every-cell, match: {kernel: probe.work}, expect: mismatch, reason: none of them fails}\n'

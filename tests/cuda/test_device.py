@@ -81,6 +81,21 @@ class Device(unittest.TestCase):
                 self.assertIn(words, json.dumps([cells[case]['reason'], cells[case]['checks']]).lower())
         self.assertEqual(self.records()[-1]['exit'], 1)
 
+    def test_outputs_that_stay_on_the_device(self):
+        """Above 4 MiB they are compared where they are: the statuses and the hashes of honest arms are the host's."""
+        said = {}
+        for backend in ('cuda', 'host'):
+            self.run_suite('large.yaml', backend=backend, expect=1)
+            cells = {c['case']: c for c in self.cells()}
+            said[backend] = {
+                case: (c['status'], [a['out_sha256'] for a in c['arms'] if a['name'] in ('shipped', 'split=2', 'split=4')])
+                for case, c in cells.items()}
+            self.assertEqual({case: s for case, (s, _) in said[backend].items()},
+                             {'right': 'pass', 'ulp': 'mismatch', 'tail': 'wrong', 'nothing': 'wrong', 'over_read': 'wrong'})
+            ulp = [k for k in cells['ulp']['checks'] if k['check'] == 'identity' and k['arm'] == 'ulp']
+            self.assertEqual([(k['differ'], k['of'], k['ulp_max']) for k in ulp], [(1, 2097173, 1)])
+        self.assertEqual(said['cuda'], said['host'])
+
     def test_an_error_names_its_cell_and_no_other(self):
         p = self.run_suite('faults.yaml', '--filter', 'case=crash', '--filter', 'case=after', expect=3)
         crash = [line for line in p.stdout.splitlines() + p.stderr.splitlines() if 'illegal' in line.lower()]
