@@ -132,6 +132,24 @@ const char *report_word(const struct report_file *f)
 	}
 }
 
+static bool all_pairs(const struct report *r)
+{
+	for (size_t i = 0; i < r->n_files; i++)
+		if (!r->file[i].text->pair)
+			return false;
+	return true;
+}
+
+const char *report_yardstick(const struct report *r)
+{
+	return all_pairs(r) ? "base" : "shipped";
+}
+
+const char *report_judged(const struct report *r)
+{
+	return all_pairs(r) ? "head" : "served";
+}
+
 bool report_failed(const struct row *row)
 {
 	return row && (row->status <= ST_REGRESSION || row->status == ST_XPASS || row->status == ST_N);

@@ -76,6 +76,9 @@ const char *report_reason(const json_t *cell);
 void report_point(FILE *f, const json_t *cell);
 /* Of a ratio check over cells: "accumulator/mmq.q8_0/wide/m=16: f32 over s32". */
 void report_aggregate_name(FILE *f, const json_t *aggregate);
+/* "shipped" and "served"; "base" and "head" where every file is of two builds (assay ab). */
+const char *report_yardstick(const struct report *r);
+const char *report_judged(const struct report *r);
 /* An interval of ratios as "0.742 .. 0.755", "-" where there is none. */
 void report_interval(char buf[64], double lo, double hi);
 /* report_controls.c: what the ratios of a file rest on, as a table. */

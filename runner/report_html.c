@@ -149,8 +149,8 @@ static void pictures(const struct report *r, FILE *f, const struct report_plots 
 		size_t out = report_plot_ratios_left_out(plots, i);
 		html_file_label(f, r, i);
 		snprintf(caption, sizeof caption,
-			 "Ratio to shipped with its interval; red bars are margins, red triangles failures%s",
-			 out ? "" : ".");
+			 "Ratio to %s with its interval; red bars are margins, red triangles failures%s",
+			 report_yardstick(r), out ? "" : ".");
 		if (out)
 			snprintf(caption + strlen(caption), sizeof caption - strlen(caption),
 				 "; the %d slowest, %zu faster ones are left out.", REPORT_MAX_RATIOS, out);

@@ -52,12 +52,11 @@ static void take_cell(struct winner *w, size_t *n, const json_t *cell, const str
 
 void html_winners(FILE *f, const struct report *r)
 {
-	fputs("<section id=\"winners\"><h2>Winners</h2>\n<p class=\"note\">Faster and slower count cells whose "
-	      "interval against "
-	      "shipped, at 2.5 % a side, leaves out 1. The fastest measured arm of a cell wins by luck too: measure "
-	      "anew before a "
-	      "table is changed.</p>\n<div class=\"side\">",
-	      f);
+	fprintf(f,
+		"<section id=\"winners\"><h2>Winners</h2>\n<p class=\"note\">Faster and slower count cells whose "
+		"interval against %s, at 2.5 %% a side, leaves out 1. The fastest measured arm of a cell wins by luck "
+		"too: measure anew before a table is changed.</p>\n<div class=\"side\">",
+		report_yardstick(r));
 	for (size_t k = 0; k < r->n_files; k++) {
 		struct winner w[MAX_WINNERS];
 		size_t n = 0;
@@ -74,7 +73,7 @@ void html_winners(FILE *f, const struct report *r)
 		html_th(f, "faster", true);
 		html_th(f, "slower", true);
 		html_th(f, "fastest", true);
-		html_th(f, "served", true);
+		html_th(f, report_judged(r), true);
 		fputs("</tr></thead><tbody>\n", f);
 		for (size_t i = 0; i < n; i++) {
 			char buf[24];
@@ -203,8 +202,10 @@ void html_cells(FILE *f, const struct report *r)
 	html_th(f, "cell", false);
 	for (size_t k = 0; k < r->n_files; k++) {
 		html_th(f, "status", false);
-		html_th(f, "shipped us", true);
-		html_th(f, "served", false);
+		char yardstick[24];
+		snprintf(yardstick, sizeof yardstick, "%s us", report_yardstick(r));
+		html_th(f, yardstick, true);
+		html_th(f, report_judged(r), false);
 		html_th(f, "us", true);
 		html_th(f, "ratio", true);
 		html_th(f, "interval", false);

@@ -72,11 +72,14 @@ static void sentences(FILE *f, const struct diff *d, const struct diff_summary *
 {
 	char drift[160];
 	const char *text;
-	fprintf(f, "<p class=\"note\">%lld of %lld cells compared; %.2g false alarms expected in %lld comparisons.",
-		(long long)s->compared, (long long)s->all_cells, s->expected_false, (long long)s->judged);
+	fprintf(f,
+		"<p class=\"note\">%lld of %lld cells compared, times in %lld of the %lld that have any; %.2g false "
+		"alarms expected in %lld comparisons.",
+		(long long)s->compared, (long long)s->all_cells, (long long)s->times_compared, (long long)s->timed,
+		s->expected_false, (long long)s->judged);
 	if (isfinite(s->drift)) {
 		snprintf(drift, sizeof drift, " Drift %+.1f %% between the runs, %s.", 100 * (exp(s->drift) - 1),
-			 s->clocks_differ ? "too unsure to remove: only ratios to shipped are compared" : "removed");
+			 s->clocks_differ ? "clocks differ: only ratios to shipped are compared" : "removed");
 		markup_xml(f, drift);
 	}
 	fputs("</p><ul class=\"doubts\">", f);

@@ -402,7 +402,10 @@ void html_artifacts(FILE *f, const struct report *r)
 									     "shared B", "occupancy"};
 					for (size_t h = 0; h < 5; h++)
 						html_th(f, counts[h], true);
-					html_th(f, "instructions that differ from shipped", false);
+					char differ[64];
+					snprintf(differ, sizeof differ, "instructions that differ from %s",
+						 report_yardstick(r));
+					html_th(f, differ, false);
 					fputs("</tr></thead><tbody>\n", f);
 				}
 				artifact_row(f, r, k, cell, text_integer(count, key), shipped, arm);

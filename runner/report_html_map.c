@@ -229,8 +229,10 @@ static void tables(FILE *f, const struct report *r, const struct map *m, const c
 
 void html_maps(FILE *f, const struct report *r)
 {
-	fputs("<section id=\"maps\"><h2>Ratio to shipped</h2>\n<p class=\"tools\"><label>arm <select id=\"map-arm\">"
-	      "<option value=\"\">served</option><option value=\"*\">fastest</option></select></label>"
+	fprintf(f, "<section id=\"maps\"><h2>Ratio to %s</h2>\n", report_yardstick(r));
+	fprintf(f, "<p class=\"tools\"><label>arm <select id=\"map-arm\"><option value=\"\">%s</option>",
+		report_judged(r));
+	fputs("<option value=\"*\">fastest</option></select></label>"
 	      "<span class=\"scale\"><i></i> faster <i class=\"mid\"></i> 1.000 <i class=\"slow\"></i> slower</span> "
 	      "<small>! failed, ? undecided, w waived; a cell opens with all its samples</small></p>\n"
 	      "<div class=\"kernels\">\n",

@@ -18,6 +18,7 @@ static void tile(FILE *f, const char *value, const char *label, const char *tone
 /* The slowest served arm, and the best gain. */
 static void extremes(FILE *f, const struct report_file *file)
 {
+	const bool pair = file->text->pair;
 	const struct row *worst = NULL, *best = NULL;
 	for (size_t i = 0; i < file->text->n_rows; i++) {
 		const struct row *r = &file->text->row[i];
@@ -30,10 +31,12 @@ static void extremes(FILE *f, const struct report_file *file)
 	}
 	char value[24];
 	if (worst)
-		tile(f, text_ratio(value, worst->ratio), "slowest served arm, of shipped",
+		tile(f, text_ratio(value, worst->ratio),
+		     pair ? "slowest head arm, of base" : "slowest served arm, of shipped",
 		     worst->ratio > worst->margin ? "bad" : "");
 	if (best && best->ratio < 1 && best != worst)
-		tile(f, text_ratio(value, best->ratio), "fastest served arm, of shipped", "good");
+		tile(f, text_ratio(value, best->ratio),
+		     pair ? "fastest head arm, of base" : "fastest served arm, of shipped", "good");
 }
 
 /* Ratio checks: how many of their bars are met, where there are bars, and how many ratios are believed. */

@@ -138,9 +138,10 @@ static void all_cells(FILE *f, const struct report_file *file)
 	if (file->v.n_cells == 0)
 		return;
 	fprintf(f, "<details><summary>All %zu cells</summary>\n\n", file->v.n_cells);
-	fputs("| cell | status | shipped us | served | us | ratio | interval | fastest |\n"
-	      "|---|---|--:|---|--:|--:|---|---|\n",
-	      f);
+	fprintf(f,
+		"| cell | status | %s us | %s | us | ratio | interval | fastest |\n"
+		"|---|---|--:|---|--:|--:|---|---|\n",
+		file->text->pair ? "base" : "shipped", file->text->pair ? "head" : "served");
 	for (size_t i = 0; i < file->v.n_cells && shown < MD_MAX_ROWS; i++, shown++) {
 		const json_t *cell = file->v.cell[i];
 		const struct row *r = &file->text->row[i];

@@ -216,6 +216,13 @@ def ab(folder):
             check(slow > 0, f"the slow arm was timed: {slow}")
         if c["case"] == "c.wide":
             check([f["ulp_max"] for f in c["checks"] if f["check"] == "identity"] == [1], "one bit is one ULP")
+    words = p.stdout.replace("base/shipped", "").replace("head/shipped", "").replace("c.shipped", "")
+    check(not any(w in words for w in ("served", "serving", "advice", "shipped")), f"two builds are base and head, nothing is served: {p.stdout}")
+    check("not slower than base" in p.stdout and "head us" in p.stdout, f"and are called so: {p.stdout}")
+    reasons = [c["reason"] for c in cells if c["case"] == "c.trial"]
+    check(all("of base/trial" in r for r in reasons), f"the record names the yardstick: {reasons}")
+    page = subprocess.run([ASSAY, "report", folder / "ab.jsonl", "-o", "-", "--format", "md"], capture_output=True, text=True)
+    check("| base us | head |" in page.stdout, f"the report too: {page.stdout[:600]}")
     p, _ = run("twice_faulty.so", "--format", "md")
     check(p.stdout.startswith("**assay ab FAIL**") and "| mismatch | demo.twice" in p.stdout, f"markdown: {p.stdout[:300]}")
     p, cells = run("thrice.so", "--bits-may-differ", "--margin", "900%")
