@@ -36,6 +36,8 @@ bool cmd_would_replace(const char *path);
 
 /* Whether both paths lead to one file: --force replaces a result, never what it is made of. */
 bool cmd_same_file(const char *a, const char *b);
+/* True, with a message, where out is one of the n files that are read. out may be NULL. */
+bool cmd_output_is_input(const char *verb, const char *out, char *const *input, int n);
 
 /* Has SIGINT, SIGTERM and SIGHUP (unless it is ignored, as under nohup) end a run in order: what comes back holds the signal's number once
  * one came. A second signal ends the process at once. */

@@ -269,7 +269,9 @@ static int run(int argc, char **argv)
 	else if (o.markdown && o.out && strcmp(o.out, "-") == 0)
 		status = refuse("--format md and -o - both want stdout", "name a file with -o");
 	else
-		status = ab(&o, argv[optind], argv[optind + 1]);
+		status = cmd_output_is_input("ab", o.out, argv + optind, 2) ? EXIT_USAGE
+			 : cmd_same_file(o.out, o.suite) ? refuse("-o names the suite itself", "name another file")
+							 : ab(&o, argv[optind], argv[optind + 1]);
 	if (o.advisory && (status == EXIT_FAIL || status == EXIT_INCOMPLETE)) {
 		fprintf(stderr, "assay ab: --advisory: exit 0; it would have been %d\n", status);
 		status = EXIT_PASS;

@@ -118,7 +118,7 @@ static int run(int argc, char **argv)
 	if (argc - optind < 1 || !out)
 		fprintf(stderr, "assay merge: shards and -o FILE are wanted\nhint: assay merge s1.jsonl s2.jsonl -o "
 				"run.jsonl\n");
-	else
+	else if (!cmd_output_is_input("merge", out, argv + optind, argc - optind))
 		status = merge(argv + optind, (size_t)(argc - optind), out, force, partial, command);
 done:
 	json_decref(command);

@@ -61,3 +61,14 @@ bool cmd_same_file(const char *a, const char *b)
 	struct stat x, y;
 	return a && b && stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
+
+bool cmd_output_is_input(const char *verb, const char *out, char *const *input, int n)
+{
+	for (int i = 0; i < n; i++) {
+		if (!cmd_same_file(out, input[i]))
+			continue;
+		fprintf(stderr, "assay %s: -o names %s, which it reads\nhint: name another file\n", verb, input[i]);
+		return true;
+	}
+	return false;
+}

@@ -422,7 +422,8 @@ static int run(int argc, char **argv)
 				"hint: assay rejudge run.jsonl --set margin=3%% -o again.jsonl\n");
 		goto done;
 	}
-	status = rejudge(argv[optind], out, how, set, n_set, command);
+	if (!cmd_output_is_input("rejudge", out, argv + optind, 1))
+		status = rejudge(argv[optind], out, how, set, n_set, command);
 done:
 	json_decref(command);
 	return status;

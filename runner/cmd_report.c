@@ -194,6 +194,8 @@ static int run(int argc, char **argv)
 	if (!o.format)
 		return usage("the name of OUT does not tell the format",
 			     "end it in .html, .md, .csv or .xml, or say --format");
+	if (cmd_output_is_input("report", o.out, argv + optind, argc - optind))
+		return EXIT_USAGE;
 	return report(argv + optind, argc - optind, &o);
 }
 

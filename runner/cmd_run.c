@@ -170,6 +170,19 @@ static char *output_path(const struct run_options *o, const struct suite *s)
 	return path;
 }
 
+/* Whether the records would replace what the run is made of. */
+static bool is_input(const struct run_options *o, const struct item *it)
+{
+	const char *const named[] = {it->use->path, o->rerun_failed, o->census, o->rates, o->tau_store};
+	for (size_t i = 0; i < sizeof named / sizeof *named; i++)
+		if (cmd_same_file(it->out, named[i]))
+			return true;
+	for (int i = 0; i < it->suite->n_files; i++) /* includes and tables */
+		if (cmd_same_file(it->out, it->suite->file[i].path))
+			return true;
+	return false;
+}
+
 /* Two suites of one name would write one file, and a file that is there would stop the run in its middle: said before anything is run. */
 static bool outputs_fit(const struct run_options *o, struct item *item)
 {
@@ -185,6 +198,14 @@ static bool outputs_fit(const struct run_options *o, struct item *item)
 					item[k].use->path, item[i].use->path, item[i].suite->name);
 				return false;
 			}
+	for (int i = 0; i < o->suites.n; i++)
+		if (item[i].out && is_input(o, &item[i])) {
+			fprintf(stderr,
+				"assay run: -o names %s, which this run reads\nhint: name another file for the "
+				"records\n",
+				item[i].out);
+			return false;
+		}
 	for (int i = 0; i < o->suites.n; i++) {
 		if (item[i].out && !o->force && !o->resume && cmd_would_replace(item[i].out)) {
 			fprintf(stderr,
@@ -199,7 +220,7 @@ static bool outputs_fit(const struct run_options *o, struct item *item)
 
 /* ---- running ------------------------------------------------------------------------------------------------------- */
 
-static struct text_options text_options_of(const struct run_options *o, const char *file)
+struct text_options run_text_options(const struct run_options *o, const char *file)
 {
 	FILE *out = o->out && strcmp(o->out, "-") == 0 ? stderr : stdout;
 	return (struct text_options){
@@ -231,69 +252,18 @@ static int run_item(const struct run_options *o, const struct run_job *base, con
 	job.suite = it->suite;
 	job.plan = it->plan;
 	job.filter = it->filter;
+	if (o->no_fork)
+		return run_in_this_process(o, &job);
 	job.out = it->out;
 	if (!o->processes && it->use->processes)
 		job.processes = it->use->processes;
-	const struct text_options to = text_options_of(o, strcmp(it->out, "-") == 0 ? NULL : it->out);
+	const struct text_options to = run_text_options(o, strcmp(it->out, "-") == 0 ? NULL : it->out);
 	struct run_screen *screen = run_screen_create(&to, o->quiet);
 	job.events = run_screen_events(screen);
 	bool ok = run_plan(&job, &status, &err);
 	run_screen_finish(screen);
 	if (!ok)
 		fprintf(stderr, "assay run: %s\n", err.text);
-	return status;
-}
-
-/* --no-fork: the one cell here, or nothing but one of its arms. */
-static int run_no_fork(const struct run_options *o, const struct run_job *base, const struct item *it)
-{
-	struct run_job job = *base;
-	struct err err = {{0}};
-	json_t *record = NULL;
-	job.suite = it->suite;
-	job.plan = it->plan;
-	job.filter = it->filter;
-	if (plan_count(it->plan) != 1) {
-		fprintf(stderr,
-			"assay run: --no-fork runs one cell, the filter leaves %lld\nhint: `assay list %s` shows the "
-			"cells\n",
-			(long long)plan_count(it->plan), it->suite->path);
-		return EXIT_USAGE;
-	}
-	if (!run_single(&job, o->arm, o->launches ? o->launches : 1, &record, &err)) {
-		fprintf(stderr, "assay run: %s\n", err.text);
-		return *base->interrupted ? 128 + *base->interrupted : EXIT_INCOMPLETE;
-	}
-	if (!record) {
-		fprintf(stderr, "%s launched %d time%s\n", o->arm, o->launches ? o->launches : 1,
-			o->launches > 1 ? "s" : "");
-		return EXIT_PASS;
-	}
-	struct run_counts counts = {0};
-	record_count(record, &counts);
-	int status = record_exit(&counts, o->strict, o->require_run);
-	struct text_options to = text_options_of(o, NULL);
-	to.verbose = true;
-	json_t *header = run_header(&job, NULL, NULL);
-	json_t *footer = json_pack("{s:s, s:i, s:i}", "kind", "footer", "wall_ns", 0, "exit", status);
-	if (o->out) {
-		struct verdict_writer *w = verdict_create(o->out, base->how, &err);
-		bool ok = w && verdict_write(w, header, &err) && verdict_write(w, record, &err);
-		ok = verdict_close(w, ok ? &err : NULL) && ok;
-		if (!ok) {
-			fprintf(stderr, "assay run: %s\n", err.text);
-			status = EXIT_USAGE;
-		}
-	}
-	struct text *t = text_create(&to);
-	text_record(t, header);
-	text_record(t, record);
-	text_record(t, footer);
-	text_finish(t);
-	text_destroy(t);
-	json_decref(header);
-	json_decref(footer);
-	json_decref(record);
 	return status;
 }
 
@@ -387,7 +357,7 @@ static int run_suites(struct run_options *o)
 	for (int i = 0; i < o->suites.n && !*base.interrupted; i++) {
 		int one = o->require_run ? EXIT_NOTHING_RUN : EXIT_PASS;
 		if (item[i].plan) {
-			one = o->no_fork ? run_no_fork(o, &base, &item[i]) : run_item(o, &base, &item[i]);
+			one = run_item(o, &base, &item[i]);
 		}
 		status = worse(status, one);
 	}

@@ -170,6 +170,8 @@ static bool check_options(const struct run_options *o)
 {
 	if (o->n_files == 0)
 		return run_usage_error("no suite is named", "assay run suites/smoke.yaml");
+	if (o->out && !*o->out)
+		return run_usage_error("-o has an empty name", "-o FILE, -o FOLDER/, or - for standard output");
 	if (o->force && o->resume)
 		return run_usage_error("--force and --resume exclude each other",
 				       "--force replaces the file, --resume goes on with it");
@@ -240,6 +242,31 @@ static char *quoted_command(int argc, char **argv)
 	return text;
 }
 
+/* Settings that other tools have options for. True: said so. */
+static bool is_setting(const char *word)
+{
+	static const struct {
+		const char *option, *path;
+	} settings[] = {{"--rounds", "timing.rounds=9"},
+			{"--max-rounds", "timing.max_rounds=32"},
+			{"--min-rounds", "timing.min_rounds=16"},
+			{"--warmup", "timing.warmup.launches=3"},
+			{"--seed", "seed=7"},
+			{"--threads", "timing.threads=4"},
+			{"--timeout", "timing.timeout=30s"},
+			{"--scrub", "timing.scrub=none"},
+			{"--estimator", "timing.estimator=mean"}};
+	for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
+		const size_t n = strlen(settings[i].option);
+		if (strncmp(word, settings[i].option, n) != 0 || (word[n] && word[n] != '='))
+			continue;
+		fprintf(stderr, "assay run: unknown option %s\nhint: it is a setting of the suite: --set %s\n",
+			settings[i].option, settings[i].path);
+		return true;
+	}
+	return false;
+}
+
 bool run_options_parse(int argc, char **argv, struct run_options *o, bool *help)
 {
 	int got;
@@ -251,7 +278,8 @@ bool run_options_parse(int argc, char **argv, struct run_options *o, bool *help)
 			return false;
 		}
 		if (got == '?' || got == ':') {
-			cmd_refuse("run", got, argv, long_options);
+			if (got == ':' || !is_setting(argv[optind - 1]))
+				cmd_refuse("run", got, argv, long_options);
 			return false;
 		}
 		if (!take_option(o, got))

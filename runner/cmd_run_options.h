@@ -5,8 +5,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "run.h"
 #include "suite.h"
 #include "suite_list.h"
+#include "text.h"
 
 enum { RUN_MAX_ITEMS = 256 };
 
@@ -31,6 +33,10 @@ struct run_options {
 bool run_options_parse(int argc, char **argv, struct run_options *o, bool *help);
 /* The suites of these files, and what can only be asked of them together. False: messages are printed. */
 bool run_options_suites(struct run_options *o, struct arena *a);
+/* How the text of the run is printed. file: NULL where the records go to stdout. */
+struct text_options run_text_options(const struct run_options *o, const char *file);
+/* --no-fork: the one cell of the job's plan in this process, or nothing but one of its arms. The exit status. */
+int run_in_this_process(const struct run_options *o, const struct run_job *job);
 /* One error line and one hint on stderr. Returns false. */
 bool run_usage_error(const char *what, const char *hint);
 

@@ -252,7 +252,7 @@ static int run(int argc, char **argv)
 	if (n < 1)
 		return refuse("suggest, check or export is wanted", "assay table suggest run.jsonl --key t_q");
 	if (strcmp(word[0], "suggest") == 0)
-		return n == 2 ? suggest(word[1], &o)
+		return n == 2 ? cmd_output_is_input("table", o.out, word + 1, 1) ? EXIT_USAGE : suggest(word[1], &o)
 			      : refuse("suggest: one RUN is wanted", "assay table suggest run.jsonl --key t_q");
 	if (strcmp(word[0], "check") == 0)
 		return n == 3 ? check(word[1], word[2])

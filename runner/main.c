@@ -1,5 +1,6 @@
 /* assay: argv to verb. The only file that exits. */
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <poll.h>
 #include <signal.h>
@@ -83,8 +84,19 @@ static int flush_all(int status)
 	return status == EXIT_PASS ? EXIT_INCOMPLETE : status;
 }
 
+/* A closed standard descriptor would be given to the next file that is opened, and what is printed would go into it. What stands there
+ * instead cannot be read or written, so that it is an error with a message and not lost. */
+static void hold_standard_files(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0 && errno == EBADF &&
+		    open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) < 0)
+			exit(EXIT_USAGE);
+}
+
 int main(int argc, char **argv)
 {
+	hold_standard_files();
 	if (argc < 2) {
 		print_help(stderr);
 		exit(EXIT_USAGE);

@@ -138,7 +138,9 @@ bool selector_explain(const struct plan *p, const struct selector *s, struct err
 			err_set(err, "'%s' matches no cell: none has %s; %s is one of %s", text, selector_text(a, &one),
 				t->key, list);
 		else
-			err_set(err, "'%s' matches no cell: none has %s", text, selector_text(a, &one));
+			err_set(err, "'%s' matches no cell: none has %s%s", text, selector_text(a, &one),
+				strcmp(t->key, "id") == 0 ? "; an id with commas goes into double quotes: id=\"...\""
+							  : "");
 		arena_destroy(a);
 		return false;
 	}

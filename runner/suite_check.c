@@ -310,6 +310,11 @@ void case_check(struct loader *l, struct case_load *k)
 			  "add 'checks: {identity: true}', or repeat, invariant, reference, regression, ratio");
 	}
 	if (on(k, CHECK_IDENTITY)) {
+		if (k->c->n_arms == 1 && !k->bad_arms) {
+			diag_add(l->diags, DIAG_WARNING, origin_mark(l, "checks.identity", k->c->mark),
+				 "nothing to compare: case '%s' has no arm beside '%s'", k->c->id, k->c->shipped);
+			diag_note(l->diags, (struct mark){0}, "name some: arms: {arms: [{split: 2}]}");
+		}
 		one_arm(l, k, &c->identity.against, "checks.identity.against");
 		arm_list(l, k, c->identity.arms, "checks.identity.arms");
 	}

@@ -318,6 +318,23 @@ class Run(unittest.TestCase):
         self.assertEqual(sum(footer['counts'].values()), len(statuses))
         self.assertEqual(footer['counts']['timeout'], 0)
 
+    def test_the_file_of_rerun_failed_is_not_replaced(self):
+        """--force replaces a result, never the one that says what to do: the cells that passed would be lost."""
+        self.put('w.yaml', work_suite(100, 3))
+        self.assay('run', 'w.yaml', '-o', 'out/work.jsonl', expect=0)
+
+        def spoil(i, c):
+            c['status'], c['reason'] = ('pass', None) if i else ('error', 'by hand')
+        self.rewrite('out/work.jsonl', spoil)
+        before = self.get('out/work.jsonl')
+        for out in ('out/work.jsonl', 'out/'):
+            for how in ('--force', '--resume'):
+                p = self.assay('run', 'w.yaml', '--rerun-failed', 'out/work.jsonl', '-o', out, how, expect=2)
+                self.assertIn('out/work.jsonl', p.stderr)
+        self.assertEqual(self.get('out/work.jsonl'), before)
+        self.assay('run', 'w.yaml', '--rerun-failed', 'out/work.jsonl', '-o', 'again.jsonl', expect=0)
+        self.assertEqual(len(self.cells('again.jsonl')), 1)
+
     def test_a_run_is_noisy_without_a_suspect(self):
         """Cells whose null arm is off make a noisy run though none of them waits for a second look."""
         self.put('w.yaml', work_suite(100, 12))
