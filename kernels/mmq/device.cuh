@@ -7,7 +7,8 @@
 #include "../mla/launch.cuh"
 #include "mmq.h"
 
-namespace {
+namespace
+{
 
 constexpr int RECORD = MMQ_RECORD; /* k of a stage: one activation record */
 constexpr int STEPS = MMQ_RECORD / MMQ_BLOCK;
@@ -47,7 +48,8 @@ int derive(const assay_call *call)
 	int64_t out_f = s.out_f, blocks = s.blocks, out_pad = s.out_pad;
 	const int64_t n = blocks * out_pad;
 	void *args[] = {&w, &wq, &wd, &out_f, &blocks, &out_pad};
-	return launch(call, "mmq_unpack", (const void *)mmq_unpack, dim3((unsigned)((n + 255) / 256)), dim3(256), 0, args);
+	return launch(call, "mmq_unpack", (const void *)mmq_unpack, dim3((unsigned)((n + 255) / 256)), dim3(256), 0,
+		      args);
 }
 
 /* ---- order of tiles ------------------------------------------------------------------------------------------------ */

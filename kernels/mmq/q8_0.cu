@@ -18,7 +18,8 @@
  * The sections rise: 1 the instructions. 2 a stage of operands. 3 the kernel. 4 launchers. */
 #include "device.cuh"
 
-namespace {
+namespace
+{
 
 /* ---- 1 the instructions -------------------------------------------------------------------------------------------- */
 
@@ -36,29 +37,33 @@ template <mmq_arm ARM> __device__ __forceinline__ acc mma(const uint32_t (&a)[4]
 	acc d;
 	if constexpr (ARM == MMQ_S32) {
 		asm volatile("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
-		             "{%10,%10,%10,%10};"
-		             : "=r"(d.r[0]), "=r"(d.r[1]), "=r"(d.r[2]), "=r"(d.r[3])
-		             : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1), "r"(START));
+			     "{%10,%10,%10,%10};"
+			     : "=r"(d.r[0]), "=r"(d.r[1]), "=r"(d.r[2]), "=r"(d.r[3])
+			     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1), "r"(START));
 	} else {
 #if __CUDA_ARCH__ >= 1200
 		if constexpr (ARM == MMQ_F32_BS)
 			/* Scales of 2^0 (ue8m0 127), one for each row and column. */
-			asm volatile("mma.sync.aligned.kind::mxf8f6f4.block_scale.scale_vec::1X.m16n8k32.row.col.f32.e4m3.e4m3.f32."
-			             "ue8m0 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%10,%10,%10,%10}, {%11}, {%12,%12}, {%11}, "
-			             "{%12,%12};"
-			             : "=r"(d.r[0]), "=r"(d.r[1]), "=r"(d.r[2]), "=r"(d.r[3])
-			             : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1), "f"(NOTHING), "r"(0x7F7F7F7F),
-			               "h"((uint16_t)0));
+			asm volatile("mma.sync.aligned.kind::mxf8f6f4.block_scale.scale_vec::1X.m16n8k32.row.col.f32."
+				     "e4m3.e4m3.f32."
+				     "ue8m0 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%10,%10,%10,%10}, {%11}, "
+				     "{%12,%12}, {%11}, "
+				     "{%12,%12};"
+				     : "=r"(d.r[0]), "=r"(d.r[1]), "=r"(d.r[2]), "=r"(d.r[3])
+				     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1), "f"(NOTHING),
+				       "r"(0x7F7F7F7F), "h"((uint16_t)0));
 		else
-			asm volatile("mma.sync.aligned.kind::f8f6f4.m16n8k32.row.col.f32.e4m3.e4m3.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, "
-			             "{%8,%9}, {%10,%10,%10,%10};"
-			             : "=r"(d.r[0]), "=r"(d.r[1]), "=r"(d.r[2]), "=r"(d.r[3])
-			             : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1), "f"(NOTHING));
+			asm volatile("mma.sync.aligned.kind::f8f6f4.m16n8k32.row.col.f32.e4m3.e4m3.f32 {%0,%1,%2,%3}, "
+				     "{%4,%5,%6,%7}, "
+				     "{%8,%9}, {%10,%10,%10,%10};"
+				     : "=r"(d.r[0]), "=r"(d.r[1]), "=r"(d.r[2]), "=r"(d.r[3])
+				     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1), "f"(NOTHING));
 #elif __CUDA_ARCH__ >= 890
-		asm volatile("mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
-		             "{%10,%10,%10,%10};"
-		             : "=r"(d.r[0]), "=r"(d.r[1]), "=r"(d.r[2]), "=r"(d.r[3])
-		             : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1), "f"(NOTHING));
+		asm volatile("mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, "
+			     "{%8,%9}, "
+			     "{%10,%10,%10,%10};"
+			     : "=r"(d.r[0]), "=r"(d.r[1]), "=r"(d.r[2]), "=r"(d.r[3])
+			     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1), "f"(NOTHING));
 #endif
 	}
 	return d;
@@ -88,15 +93,16 @@ template <mmq_arm ARM> __device__ __forceinline__ float scaled(uint32_t r, float
 __device__ __forceinline__ void load_fragments(uint32_t (&r)[4], uint32_t address)
 {
 	asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
-	             : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-	             : "r"(address));
+		     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+		     : "r"(address));
 }
 
 /* 16 bytes; of an edge zeros where !in. */
 template <bool EDGE> __device__ __forceinline__ void copy_16(uint32_t to, const void *from, bool in)
 {
 	if constexpr (EDGE)
-		asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(in ? 16 : 0) : "memory");
+		asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(in ? 16 : 0)
+			     : "memory");
 	else
 		asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
 }
@@ -137,7 +143,8 @@ struct operands {
 };
 
 /* What a thread copies of a record: pieces of 16 bytes of x, of w and of w's scales. */
-constexpr int X_PIECES = BM * (MMQ_X_BYTES / 16), W_PARTS = RECORD / 16, W_ROWS = THREADS / W_PARTS, D_PIECES = STEPS * BN / 4;
+constexpr int X_PIECES = BM * (MMQ_X_BYTES / 16), W_PARTS = RECORD / 16, W_ROWS = THREADS / W_PARTS,
+	      D_PIECES = STEPS * BN / 4;
 static_assert(BN % W_ROWS == 0 && D_PIECES <= THREADS, "all rows of w, and one piece of its scales a thread");
 
 /* Where the next record has this thread's first pieces, and where in a stage they go. */
@@ -196,14 +203,15 @@ __device__ __forceinline__ void fetch(const operands &p, cursor &c, uint32_t to,
 
 /* Where a lane finds its share of a stage. */
 struct places {
-	uint32_t a, b;  /* of the fragments, for ldmatrix */
+	uint32_t a, b; /* of the fragments, for ldmatrix */
 	uint32_t dx, dw; /* of its scales */
 };
 
 /* y of sixteen rows of w += the block's sums times both scales. Runs of outputs that share a scale: an operand that the fma before had in the
  * same place is not read again. */
 template <mmq_arm ARM>
-__device__ __forceinline__ void fold(float (&y)[MT][NT][4], int n, const acc (&d)[2][MT], const float (&dx)[MT][2], float4 dw)
+__device__ __forceinline__ void fold(float (&y)[MT][NT][4], int n, const acc (&d)[2][MT], const float (&dx)[MT][2],
+				     float4 dw)
 {
 	const float w[4] = {dw.x, dw.y, dw.z, dw.w};
 	float t[4][MT][2];
@@ -229,8 +237,7 @@ __device__ __forceinline__ void fold(float (&y)[MT][NT][4], int n, const acc (&d
 
 /* 32 k of a stage, sixteen rows of w at a time. Products of the next sixteen are started before those of these are folded, so that the matrix
  * instruction's latency lies behind the fold. */
-template <mmq_arm ARM>
-__device__ __forceinline__ void step(float (&y)[MT][NT][4], int stage, int s, const places &at)
+template <mmq_arm ARM> __device__ __forceinline__ void step(float (&y)[MT][NT][4], int stage, int s, const places &at)
 {
 	const char *here_x = shared + stage + s * 4, *here_w = shared + stage + s * BN * 4;
 	const uint32_t here_at = (uint32_t)__cvta_generic_to_shared(shared) + stage + s * MMQ_BLOCK;
@@ -344,11 +351,12 @@ template <mmq_arm ARM> int run(const assay_call *call, void *state)
 	p.wq = (const char *)call->tensor[MMQ_WQ];
 	p.wd = (const float *)call->tensor[MMQ_WD];
 	p.y = (float *)call->tensor[MMQ_Y];
-	p.m = (int)s.m, p.in_f = (int)s.in_f, p.out_f = (int)s.out_f, p.out_pad = (int)s.out_pad, p.blocks = (int)s.blocks;
+	p.m = (int)s.m, p.in_f = (int)s.in_f, p.out_f = (int)s.out_f, p.out_pad = (int)s.out_pad,
+	p.blocks = (int)s.blocks;
 	p.tiles_j = (int)((s.m + BM - 1) / BM), p.tiles_i = (int)((s.out_f + BN - 1) / BN);
 	void *args[] = {&p};
 	return launch(call, "mmq_tile", (const void *)mmq_tile<ARM>, dim3((unsigned)p.tiles_j * (unsigned)p.tiles_i),
-	              dim3(THREADS), (size_t)state, args);
+		      dim3(THREADS), (size_t)state, args);
 }
 
 } // namespace

@@ -21,7 +21,8 @@
 /* On other architectures the kernel is a trap, and all that it would call is unused. */
 #pragma nv_diag_suppress 177
 
-namespace {
+namespace
+{
 
 constexpr int GROUPS = 3; /* warpgroups that compute, all tokens of the tile by 64 rows of w each; one more copies */
 constexpr int HALVES = 2, GN = 64; /* a group's products a step, 64 tokens each; its rows of w */
@@ -54,30 +55,32 @@ __device__ __forceinline__ void barrier_expect(uint32_t bar, uint32_t bytes)
 __device__ __forceinline__ void barrier_wait(uint32_t bar, uint32_t parity)
 {
 	asm volatile("{\n"
-	             ".reg .pred p;\n"
-	             "again:\n"
-	             "mbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1;\n"
-	             "@p bra done;\n"
-	             "bra again;\n"
-	             "done:\n"
-	             "}" ::"r"(bar),
-	             "r"(parity)
-	             : "memory");
+		     ".reg .pred p;\n"
+		     "again:\n"
+		     "mbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1;\n"
+		     "@p bra done;\n"
+		     "bra again;\n"
+		     "done:\n"
+		     "}" ::"r"(bar),
+		     "r"(parity)
+		     : "memory");
 }
 
 __device__ __forceinline__ void copy_2d(uint32_t to, const CUtensorMap *map, uint32_t bar, int c0, int c1)
 {
-	asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4}], [%2];" ::"r"(to),
-	             "l"(map), "r"(bar), "r"(c0), "r"(c1)
-	             : "memory");
+	asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, "
+		     "%4}], [%2];" ::"r"(to),
+		     "l"(map), "r"(bar), "r"(c0), "r"(c1)
+		     : "memory");
 }
 
 /* bytes: a multiple of 16; both addresses too. */
 __device__ __forceinline__ void copy_1d(uint32_t to, const void *from, uint32_t bar, uint32_t bytes)
 {
-	asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %3, [%2];" ::"r"(to), "l"(from),
-	             "r"(bar), "r"(bytes)
-	             : "memory");
+	asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %3, [%2];" ::"r"(
+			     to),
+		     "l"(from), "r"(bar), "r"(bytes)
+		     : "memory");
 }
 
 /* ---- 2 the instructions -------------------------------------------------------------------------------------------- */
@@ -92,7 +95,8 @@ __device__ __forceinline__ uint64_t descriptor(uint32_t address)
 	C(d[o]), C(d[o + 1]), C(d[o + 2]), C(d[o + 3]), C(d[o + 4]), C(d[o + 5]), C(d[o + 6]), C(d[o + 7])
 #define ALL(C, d) EIGHT(C, d, 0), EIGHT(C, d, 8), EIGHT(C, d, 16), EIGHT(C, d, 24)
 #define REGISTERS                                                                                                      \
-	"{%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,"     \
+	"{%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%" \
+	"29,"                                                                                                          \
 	"%30,%31}"
 #define FRAGMENT(a) "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3])
 
@@ -110,9 +114,9 @@ __device__ __forceinline__ void multiply(sums<MMQ_S32> &s, const uint32_t (&a)[4
 {
 #define C(x) "=r"(x)
 	asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, 0, 0;\n"
-	             "wgmma.mma_async.sync.aligned.m64n64k32.s32.s8.s8 " REGISTERS ", {%32, %33, %34, %35}, %36, p;\n}"
-	             : ALL(C, s.d)
-	             : FRAGMENT(a), "l"(b));
+		     "wgmma.mma_async.sync.aligned.m64n64k32.s32.s8.s8 " REGISTERS ", {%32, %33, %34, %35}, %36, p;\n}"
+		     : ALL(C, s.d)
+		     : FRAGMENT(a), "l"(b));
 #undef C
 }
 
@@ -120,9 +124,10 @@ __device__ __forceinline__ void multiply(sums<MMQ_F32> &s, const uint32_t (&a)[4
 {
 #define C(x) "=f"(x)
 	asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, 0, 0;\n"
-	             "wgmma.mma_async.sync.aligned.m64n64k32.f32.e4m3.e4m3 " REGISTERS ", {%32, %33, %34, %35}, %36, p, 1, 1;\n}"
-	             : ALL(C, s.d)
-	             : FRAGMENT(a), "l"(b));
+		     "wgmma.mma_async.sync.aligned.m64n64k32.f32.e4m3.e4m3 " REGISTERS
+		     ", {%32, %33, %34, %35}, %36, p, 1, 1;\n}"
+		     : ALL(C, s.d)
+		     : FRAGMENT(a), "l"(b));
 #undef C
 }
 
@@ -131,9 +136,9 @@ __device__ __forceinline__ void sums_wait(sums<MMQ_S32> (&s)[HALVES], const uint
 {
 #define C(x) "+r"(x)
 	asm volatile("wgmma.wait_group.sync.aligned 0;"
-	             : ALL(C, s[0].d), ALL(C, s[1].d)
-	             : FRAGMENT(a[0]), FRAGMENT(a[1])
-	             : "memory");
+		     : ALL(C, s[0].d), ALL(C, s[1].d)
+		     : FRAGMENT(a[0]), FRAGMENT(a[1])
+		     : "memory");
 #undef C
 }
 
@@ -141,18 +146,18 @@ __device__ __forceinline__ void sums_wait(sums<MMQ_F32> (&s)[HALVES], const uint
 {
 #define C(x) "+f"(x)
 	asm volatile("wgmma.wait_group.sync.aligned 0;"
-	             : ALL(C, s[0].d), ALL(C, s[1].d)
-	             : FRAGMENT(a[0]), FRAGMENT(a[1])
-	             : "memory");
+		     : ALL(C, s[0].d), ALL(C, s[1].d)
+		     : FRAGMENT(a[0]), FRAGMENT(a[1])
+		     : "memory");
 #undef C
 }
 
 __device__ __forceinline__ void load_fragments(uint32_t (&r)[4], uint32_t address)
 {
 	asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
-	             : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-	             : "r"(address)
-	             : "memory");
+		     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+		     : "r"(address)
+		     : "memory");
 }
 
 /* ---- 3 a stage ----------------------------------------------------------------------------------------------------- */
@@ -180,8 +185,8 @@ constexpr int EARLY = 1; /* scales of so many sixteens of rows are loaded while 
 
 /* y += the block's sums times both scales. dx: of this thread's tokens. dw: of this thread's rows, four of two eights a load. */
 template <mmq_arm ARM>
-__device__ __forceinline__ void fold(float (&y)[HALVES][GN / 2], const sums<ARM> (&s)[HALVES], const float (&dx)[HALVES][2],
-                                     const float4 (&dw)[GN / 16])
+__device__ __forceinline__ void fold(float (&y)[HALVES][GN / 2], const sums<ARM> (&s)[HALVES],
+				     const float (&dx)[HALVES][2], const float4 (&dw)[GN / 16])
 {
 #pragma unroll
 	for (int n = 0; n < GN / 16; n++) {
@@ -228,7 +233,8 @@ struct places {
 
 /* 32 k of a stage. The fragments of x are the next step's when this returns. */
 template <mmq_arm ARM>
-__device__ __forceinline__ void step(float (&y)[HALVES][GN / 2], uint32_t (&a)[HALVES][4], uint32_t base, int stage, int s, const places &at)
+__device__ __forceinline__ void step(float (&y)[HALVES][GN / 2], uint32_t (&a)[HALVES][4], uint32_t base, int stage,
+				     int s, const places &at)
 {
 	const char *here = shared + stage;
 	const uint64_t b = descriptor(base + stage + W + at.group * GN * RECORD) + s * (MMQ_BLOCK >> 4);
@@ -252,7 +258,8 @@ __device__ __forceinline__ void step(float (&y)[HALVES][GN / 2], uint32_t (&a)[H
 			if (s + 1 < STEPS) /* in the last record perhaps of a step that does not come */
 #pragma unroll
 				for (int m = 0; m < HALVES; m++)
-					load_fragments(a[m], base + stage + at.a + m * 64 * MMQ_X_BYTES + (s + 1) * MMQ_BLOCK);
+					load_fragments(a[m], base + stage + at.a + m * 64 * MMQ_X_BYTES +
+								     (s + 1) * MMQ_BLOCK);
 		}
 		dw[c] = *(const float4 *)(here + at.dw + s * BN * 4 + c * 64);
 	}
@@ -265,8 +272,10 @@ __device__ __forceinline__ void compute_tiles(const operands &p, uint32_t base, 
 	const int records = (p.blocks + STEPS - 1) / STEPS, tiles = p.tiles_j * p.tiles_i;
 	const int lane = threadIdx.x % 32, in_group = threadIdx.x % 128 / 32;
 	places at;
-	at.group = __shfl_sync(~0u, (int)threadIdx.x / 128 - 1, 0); /* so that the compiler knows it for one of a warp */
-	const int token = in_group * 16 + lane / 4, row = at.group * GN + lane % 4 * 2; /* of the first of this thread's outputs */
+	at.group =
+		__shfl_sync(~0u, (int)threadIdx.x / 128 - 1, 0); /* so that the compiler knows it for one of a warp */
+	const int token = in_group * 16 + lane / 4,
+		  row = at.group * GN + lane % 4 * 2; /* of the first of this thread's outputs */
 	at.a = X + (in_group * 16 + lane % 16) * MMQ_X_BYTES + 16 + lane / 16 * 16;
 	at.dx = X + token * MMQ_X_BYTES;
 	at.dw = DW + (at.group * GN + lane % 4 * 4) * 4;
@@ -302,14 +311,14 @@ __device__ __forceinline__ void compute_tiles(const operands &p, uint32_t base, 
 			for (int c = 0; c < GN / 8; c++) {
 				const int i = t.i * BN + row + c * 8;
 				if (i < p.out_f)
-					store_pair(p.y, p.out_f, j, i, y[r / 2][4 * c + r % 2 * 2], y[r / 2][4 * c + r % 2 * 2 + 1]);
+					store_pair(p.y, p.out_f, j, i, y[r / 2][4 * c + r % 2 * 2],
+						   y[r / 2][4 * c + r % 2 * 2 + 1]);
 			}
 		}
 	}
 }
 
-template <mmq_arm ARM>
-__global__ void __launch_bounds__(THREADS, 1) mmq_wgmma(const __grid_constant__ operands p)
+template <mmq_arm ARM> __global__ void __launch_bounds__(THREADS, 1) mmq_wgmma(const __grid_constant__ operands p)
 {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 	const uint32_t base = shared_address(shared), full = base + BARRIERS, empty = full + STAGES * 8;
@@ -344,17 +353,17 @@ struct planned {
 };
 
 /* The driver's function, found through the runtime so that nothing is linked against the driver. */
-typedef CUresult encode_fn(CUtensorMap *, CUtensorMapDataType, cuuint32_t, void *, const cuuint64_t *, const cuuint64_t *,
-                           const cuuint32_t *, const cuuint32_t *, CUtensorMapInterleave, CUtensorMapSwizzle,
-                           CUtensorMapL2promotion, CUtensorMapFloatOOBfill);
+typedef CUresult encode_fn(CUtensorMap *, CUtensorMapDataType, cuuint32_t, void *, const cuuint64_t *,
+			   const cuuint64_t *, const cuuint32_t *, const cuuint32_t *, CUtensorMapInterleave,
+			   CUtensorMapSwizzle, CUtensorMapL2promotion, CUtensorMapFloatOOBfill);
 
 int encode(const assay_call *call, encode_fn *f, const char *name, CUtensorMap *map, CUtensorMapDataType type,
-           const void *base, const cuuint64_t *dim, const cuuint64_t *stride_bytes, const cuuint32_t *box, bool swizzle)
+	   const void *base, const cuuint64_t *dim, const cuuint64_t *stride_bytes, const cuuint32_t *box, bool swizzle)
 {
 	const cuuint32_t one[2] = {1, 1};
 	const CUresult e = f(map, type, 2, (void *)base, dim, stride_bytes, box, one, CU_TENSOR_MAP_INTERLEAVE_NONE,
-	                     swizzle ? CU_TENSOR_MAP_SWIZZLE_128B : CU_TENSOR_MAP_SWIZZLE_NONE,
-	                     CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+			     swizzle ? CU_TENSOR_MAP_SWIZZLE_128B : CU_TENSOR_MAP_SWIZZLE_NONE,
+			     CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
 	if (e == CUDA_SUCCESS)
 		return 0;
 	snprintf(call->error, ASSAY_ERROR_MAX, "cuTensorMapEncodeTiled of %s: driver error %d", name, (int)e);
@@ -365,8 +374,10 @@ int maps_create(const assay_call *call, const mmq_shape &s, operands *p)
 {
 	void *f = NULL;
 	cudaDriverEntryPointQueryResult found;
-	if (launch_check(call, cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &f, 12000, cudaEnableDefault, &found),
-	                 "cuTensorMapEncodeTiled") != 0)
+	if (launch_check(call,
+			 cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &f, 12000, cudaEnableDefault,
+							  &found),
+			 "cuTensorMapEncodeTiled") != 0)
 		return -1;
 	if (f == NULL || found != cudaDriverEntryPointSuccess) {
 		snprintf(call->error, ASSAY_ERROR_MAX, "this driver has no cuTensorMapEncodeTiled");
@@ -374,13 +385,14 @@ int maps_create(const assay_call *call, const mmq_shape &s, operands *p)
 	}
 	encode_fn *e = (encode_fn *)f;
 	const cuuint64_t w_dim[2] = {(cuuint64_t)s.in_f, (cuuint64_t)s.out_f}, w_stride[1] = {(cuuint64_t)s.in_f};
-	const cuuint64_t dw_dim[2] = {(cuuint64_t)s.out_pad, (cuuint64_t)s.blocks}, dw_stride[1] = {(cuuint64_t)s.out_pad * 4};
+	const cuuint64_t dw_dim[2] = {(cuuint64_t)s.out_pad, (cuuint64_t)s.blocks},
+			 dw_stride[1] = {(cuuint64_t)s.out_pad * 4};
 	const cuuint32_t w_box[2] = {RECORD, BN}, dw_box[2] = {BN, STEPS};
-	return encode(call, e, "wq", &p->w, CU_TENSOR_MAP_DATA_TYPE_UINT8, call->tensor[MMQ_WQ], w_dim, w_stride, w_box, true) ||
-	                       encode(call, e, "wd", &p->dw, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, call->tensor[MMQ_WD], dw_dim, dw_stride,
-	                              dw_box, false)
-	               ? -1
-	               : 0;
+	return encode(call, e, "wq", &p->w, CU_TENSOR_MAP_DATA_TYPE_UINT8, call->tensor[MMQ_WQ], w_dim, w_stride, w_box,
+		      true) || encode(call, e, "wd", &p->dw, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, call->tensor[MMQ_WD],
+				      dw_dim, dw_stride, dw_box, false)
+		       ? -1
+		       : 0;
 }
 
 template <mmq_arm ARM> int plan(const assay_call *call, void **state)
@@ -389,7 +401,8 @@ template <mmq_arm ARM> int plan(const assay_call *call, void **state)
 	int device = 0, multiprocessors = 0;
 	if (launch_allow(call, "mmq_wgmma", (const void *)mmq_wgmma<ARM>) != 0 ||
 	    launch_check(call, cudaGetDevice(&device), "mmq_wgmma") != 0 ||
-	    launch_check(call, cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device), "mmq_wgmma") != 0)
+	    launch_check(call, cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device),
+			 "mmq_wgmma") != 0)
 		return -1;
 	planned *q = (planned *)aligned_alloc(64, (sizeof(planned) + 63) / 64 * 64); /* tensor maps are aligned to 64 */
 	if (q == NULL) {
