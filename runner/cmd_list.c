@@ -214,6 +214,8 @@ out:
 	diags_print(d, stderr, isatty(STDERR_FILENO) && !getenv("NO_COLOR"));
 	if (!ok && !diags_errors(d))
 		fprintf(stderr, "assay list: %s\n", err.text);
+	if (!s && access(o->suite, F_OK) != 0 && registry_find(r, o->suite))
+		fprintf(stderr, "hint: the kernel of that name: assay list --filter kernel=%s\n", o->suite);
 	plan_destroy(p);
 	suite_destroy(s);
 	diags_destroy(d);
