@@ -308,6 +308,25 @@ START_TEST(price)
 		ck_assert_int_eq(r.rounds_more, (int)ceil(12 * x * x) - 12);
 	else
 		ck_assert_int_eq(r.rounds_more, -1);
+	/* 15.6 rounds are wanted, and the look at 16 is the next that has them; an order that goes to and fro widens nothing. */
+	static const int fro[8] = {0, 7, 1, 6, 2, 5, 3, 4};
+	const double half = 0.035, want = log(1.05) - half / sqrt(1.95);
+	for (int i = 0; i < 8; i++) {
+		ship[i] = 1000;
+		arm[i] = 1000 * exp(want + 0.01 * (fro[i] - 3.5));
+	}
+	rule = rule_of(0.05);
+	judge_paired(&(struct judge_pair){arm, ship, 8}, &rule, &r, NULL);
+	ck_assert(r.verdict == TV_INCONCLUSIVE && r.iv.g == 1);
+	near((r.iv.hi - r.iv.lo) / 2, half, 1e-12);
+	ck_assert_int_eq(r.rounds_more, 16 - 8);
+	/* At 0.1 % eight rounds have no interval: the next look is the price. */
+	rule.alpha = 0.001;
+	judge_paired(&(struct judge_pair){arm, ship, 8}, &rule, &r, NULL);
+	ck_assert(r.verdict == TV_INCONCLUSIVE && r.reason == TR_TOO_FEW);
+	ck_assert_int_eq(r.rounds_more, 10 - 8);
+	rule = rule_of(0.04);
+	fill(arm, ship, 64, 1.0);
 	/* No gap, no price: a symmetric grid around the margin itself. */
 	for (int i = 0; i < 64; i++)
 		arm[i] = ship[i] * 1.04 * exp(0.001 * ((i * 29 % 64) - 31.5));

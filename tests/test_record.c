@@ -119,6 +119,12 @@ START_TEST(verdicts)
 	ck_assert_int_eq(json_integer_value(json_object_get(timing(cell), "rounds_more")), 32);
 	json_object_set_new(json_object_get(cell, "judge"), "confirm", json_string("none"));
 	expect(cell, &plain, ST_REGRESSION, "regression", "");
+	char want[160];
+	const json_t *t = timing(cell);
+	snprintf(want, sizeof want, "split=4 is %.3f [%.3f, %.3f] of shipped, margin 1.05, n=%d",
+		 json_number_value(json_object_get(t, "ratio")), exp(json_number_value(json_object_get(t, "lo"))),
+		 exp(json_number_value(json_object_get(t, "hi"))), (int)json_integer_value(json_object_get(t, "n")));
+	ck_assert_str_eq(text(cell, "reason"), want);
 	record_judge(cell, &plain, true);
 	ck_assert(!record_wants_confirm(cell));
 	json_decref(cell);

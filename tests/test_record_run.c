@@ -356,6 +356,13 @@ START_TEST(ratio_checks)
 		ck_assert_str_eq(text(over, "reason"), "resolution");
 		json_decref(none);
 	}
+	/* The interval of a ratio is one of 95 %, whatever the gate's alpha. */
+	json_t *strict = ratio_record("k", "wide", 2, 1.15, 0.02, 1.10);
+	const double lo95 = json_number_value(json_object_get(json_object_get(timing(strict), "of_over"), "lo"));
+	json_object_set_new(json_object_get(strict, "judge"), "alpha", json_real(0.001));
+	record_judge(strict, &plain, false);
+	ck_assert_double_eq(json_number_value(json_object_get(json_object_get(timing(strict), "of_over"), "lo")), lo95);
+	json_decref(strict);
 	/* An arm that takes as long is not slower. */
 	json_t *equal[1] = {ratio_record("k", "wide", 2, 1.15, 0.02, 1.10)};
 	json_t *arms = json_object_get(equal[0], "arms");
