@@ -167,6 +167,8 @@ void facts_measure(struct stage *st, const struct facts_measure *m, const struct
 	json_object_set_new(o, "rounds", json_integer(r->n));
 	json_object_set_new(o, "dropped", json_integer(r->dropped));
 	json_object_set_new(o, "cut", r->cut ? json_string("budget") : json_null());
+	const int64_t budget = st->cell->timing.cell_budget_ns;
+	json_object_set_new(o, "budget_ns", budget > 0 ? json_integer(budget) : json_null());
 	json_object_set_new(o, "floor_ns", m->floor_ns > 0 ? json_integer(m->floor_ns) : json_null());
 	json_object_set_new(o, "tick_ns", json_real(m->tick_ns));
 	json_object_set_new(o, "wall_ns", json_integer(r->wall_ns));

@@ -43,7 +43,8 @@ int infile_open(const char *path, enum infile_takes takes, struct err *err)
 	if (fd < 0) {
 		struct stat st;
 		bool socket = errno == ENXIO && stat(path, &st) == 0 && S_ISSOCK(st.st_mode);
-		err_set(err, "%s", socket ? "a socket, not a file" : strerror(errno));
+		err_set(err, "%s%s", socket ? "a socket, not a file" : strerror(errno),
+			strcmp(path, "-") == 0 ? "; standard input is /dev/stdin" : "");
 		return -1;
 	}
 	int flags = fcntl(fd, F_GETFL);

@@ -318,6 +318,21 @@ class Run(unittest.TestCase):
         self.assertEqual(sum(footer['counts'].values()), len(statuses))
         self.assertEqual(footer['counts']['timeout'], 0)
 
+    def test_a_resumed_cell_gets_the_whole_rest_of_the_budget(self):
+        """The suite's budget is shared by the cells that are still to be done, not by those that the file has."""
+        self.put('w.yaml', work_suite(100, 20).replace('rounds: 8,', 'rounds: 8, budget: {suite: 1000s},'))
+        self.assay('run', 'w.yaml', '-o', 'b.jsonl', expect=0)
+        first = self.cells('b.jsonl')[0]
+        self.assertLessEqual(first['measure']['budget_ns'], 50 * 10**9)
+
+        def spoil(i, c):
+            c['status'], c['reason'] = ('pass', None) if i else ('error', 'by hand')
+        self.rewrite('b.jsonl', spoil)
+        self.assay('run', 'w.yaml', '-o', 'b.jsonl', '--resume', expect=0)
+        again = self.cells('b.jsonl')[-1]
+        self.assertEqual(again['id'], first['id'])
+        self.assertGreater(again['measure']['budget_ns'], 500 * 10**9)
+
     def test_the_file_of_rerun_failed_is_not_replaced(self):
         """--force replaces a result, never the one that says what to do: the cells that passed would be lost."""
         self.put('w.yaml', work_suite(100, 3))
