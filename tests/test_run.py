@@ -472,6 +472,29 @@ class Run(unittest.TestCase):
         self.assay('merge', 's1.jsonl', 's2.jsonl', '-o', 'm.jsonl', expect=0)
         self.assertEqual(lines(self.assay('show', 'm.jsonl').stdout), [unneeded, none])
 
+    def test_a_ratio_of_a_part_is_not_believed(self):
+        ratio = 'checks: {ratio: {of: more=10, over: shipped, aggregates: [geomean], bar: {at_least: -50pp}}}'
+
+        def suite(steps, cells):
+            text = work_suite(steps, cells)
+            start = text.index('checks: {identity')
+            return text[:start] + ratio + text[text.index('\n', start):]
+
+        self.put('w.yaml', suite(200000, 30))
+        p = self.start('run', 'w.yaml', '-o', 'i.jsonl')
+        self.wait_for_cells('i.jsonl', 2)
+        p.send_signal(signal.SIGINT)
+        self.assertEqual(p.wait(), 130)
+        found = [r for r in self.records('i.jsonl') if r['kind'] == 'aggregate' and r.get('check') == 'ratio']
+        self.assertTrue(found)
+        for r in found:
+            self.assertEqual(r['verdict'], 'invalid')
+            self.assertTrue(r['reason'].startswith('incomplete: '), r['reason'])
+        self.put('w.yaml', suite(1000, 3))
+        self.assay('run', 'w.yaml', '-o', 'a.jsonl')
+        for r in self.records('a.jsonl'):
+            self.assertNotIn('incomplete', str(r.get('reason')))
+
     def test_a_crash_costs_one_cell(self):
         self.put('f.yaml', FAULTS)
         p = self.assay('run', 'f.yaml', '-o', 'f.jsonl', expect=1)
