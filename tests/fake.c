@@ -335,6 +335,11 @@ static bool fake_sync(struct backend *b, bool *lost, struct err *err)
 	struct fake *f = fake_of(b);
 	f->clock_ns += f->queued_ns;
 	f->queued_ns = 0;
+	if (f->launches > 0 && f->launches == f->s.wait_fails_launch) {
+		f->s.wait_fails_launch = 0;
+		*lost = false;
+		return err_set(err, "scripted failure of the wait");
+	}
 	*lost = fake_of(b)->lost;
 	return !gone(fake_of(b), err);
 }

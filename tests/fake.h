@@ -56,6 +56,7 @@ struct fake_script {
 	int64_t now_jump_call, now_jump_ns; /* at this call of now() the host clock jumps, for good; may be negative */
 
 	int64_t fail_launch; /* this launch fails with "scripted failure" */
+	int64_t wait_fails_launch; /* the wait for this launch fails with "scripted failure of the wait": a fault that a device tells late, and once */
 	int64_t fail_every; /* and so does every multiple of this */
 	int64_t lost_launch; /* from this launch on the device is lost: sync fails with *lost, everything after it fails */
 	int64_t flip_launch; /* after this launch a bit of the first byte of this tensor is other than it should be */

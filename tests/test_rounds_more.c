@@ -134,6 +134,24 @@ START_TEST(nobody_is_served)
 }
 END_TEST
 
+/* Where shipped itself is served there is nothing to decide: the first look is the last, and which look is the first is the suite's to say. */
+START_TEST(shipped_is_served)
+{
+	static const int bounds[][3] = {{8, 64, 8}, {20, 64, 20}, {17, 64, 20}, {8, 5, 5}};
+	for (size_t k = 0; k < sizeof bounds / sizeof *bounds; k++) {
+		struct bed b;
+		bed_open(&b, NULL);
+		b.c.selected = "shipped";
+		b.c.timing.min_rounds = bounds[k][0];
+		b.c.timing.max_rounds = bounds[k][1];
+		json_t *facts = play(&b);
+		ck_assert_int_eq(of(facts, "measure", "rounds"), bounds[k][2]);
+		json_decref(facts);
+		bed_close(&b);
+	}
+}
+END_TEST
+
 /* A launch that the clock does not see has taken 0 ns. That is a sample, and no dropped round. */
 START_TEST(samples_of_no_length)
 {
@@ -281,6 +299,33 @@ START_TEST(the_launch_that_is_thrown_away)
 }
 END_TEST
 
+/* A fault that only the wait tells of: the sample is none, and its round counts for nobody. */
+START_TEST(a_wait_that_fails)
+{
+	static const enum clock_kind clocks[] = {CLOCK_DEVICE, CLOCK_LAUNCH_TO_COMPLETION};
+	for (int k = 0; k < 2; k++) {
+		struct bed b;
+		bed_open(&b, NULL);
+		b.c.timing.clock = clocks[k];
+		json_decref(play(&b));
+		const int64_t whole = fake_launches(b.be);
+		json_decref(play(&b));
+		/* The second sample of the third of eight rounds of five launches; six check again. */
+		fake_script_of(b.be)->wait_fails_launch =
+			whole + 2 * (fake_launches(b.be) - whole) - 6 - 5 * 8 + 5 * 2 + 3;
+		json_t *facts = play(&b);
+		ck_assert_int_eq(of(facts, "measure", "dropped"), 1);
+		ck_assert_int_eq(of(facts, "measure", "rounds"), 9);
+		for (size_t a = 0; a < 4; a++) {
+			ck_assert(json_is_null(json_array_get(arm_samples(facts, a), 2)));
+			ck_assert(json_is_integer(json_array_get(arm_samples(facts, a), 3)));
+		}
+		json_decref(facts);
+		bed_close(&b);
+	}
+}
+END_TEST
+
 /* More copies than fit: the cell is checked, and not timed, and a note says why. */
 START_TEST(copies_that_do_not_fit)
 {
@@ -331,12 +376,14 @@ int main(void)
 	tcase_add_test(t, samples_of_a_queue);
 	tcase_add_test(t, order_by_list);
 	tcase_add_test(t, nobody_is_served);
+	tcase_add_test(t, shipped_is_served);
 	tcase_add_test(t, samples_of_no_length);
 	tcase_add_test(t, scrub_that_fails);
 	tcase_add_test(t, cost_of_scrubs);
 	tcase_add_test(t, each_arm_has_every_copy);
 	tcase_add_test(t, an_arm_that_breaks);
 	tcase_add_test(t, the_launch_that_is_thrown_away);
+	tcase_add_test(t, a_wait_that_fails);
 	tcase_add_test(t, copies_that_do_not_fit);
 	tcase_add_test(t, warm_up_that_fails);
 	suite_add_tcase(s, t);
