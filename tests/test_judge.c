@@ -280,7 +280,7 @@ START_TEST(seed_protocols)
 	ck_assert(r.verdict == TV_REGRESSION && done);
 	rule.estimator = EST_MEDIAN;
 	judge_seed(&(struct judge_pair){arm, ship, 64}, &rule, &r, &done);
-	ck_assert(r.verdict == TV_PASS);
+	ck_assert(r.verdict == TV_PASS && r.reason == TR_NONE);
 	judge_seed(&(struct judge_pair){arm, ship, 4}, &rule, &r, &done);
 	ck_assert(r.verdict == TV_INCONCLUSIVE && r.reason == TR_TOO_FEW && !done && r.rounds_more == 1);
 	rule.rounds = 0; /* all there are */
@@ -325,6 +325,21 @@ START_TEST(price)
 	judge_paired(&(struct judge_pair){arm, ship, 8}, &rule, &r, NULL);
 	ck_assert(r.verdict == TV_INCONCLUSIVE && r.reason == TR_TOO_FEW);
 	ck_assert_int_eq(r.rounds_more, 10 - 8);
+	/* A skewed interval holds a margin that its mean half width does not reach: one round more is the least that can be asked for. */
+	for (int i = 0; i < 12; i++) {
+		const int k = i % 2 ? 11 - i / 2 : i / 2;
+		ship[i] = 1000;
+		arm[i] = 1000 * exp(0.001 * k * k);
+	}
+	rule = rule_of(0);
+	rule.rounds = 12;
+	judge_paired(&(struct judge_pair){arm, ship, 12}, &rule, &r, NULL);
+	const double mean_half = (r.iv.hi - r.iv.lo) / 2, upper = r.iv.hi - r.iv.estimate;
+	ck_assert_double_gt(upper, 1.004 * mean_half);
+	rule.fail = exp(r.iv.estimate + (mean_half + upper) / 2) - 1;
+	judge_paired(&(struct judge_pair){arm, ship, 12}, &rule, &r, NULL);
+	ck_assert_int_eq(r.verdict, TV_INCONCLUSIVE);
+	ck_assert_int_eq(r.rounds_more, 1);
 	rule = rule_of(0.04);
 	fill(arm, ship, 64, 1.0);
 	/* No gap, no price: a symmetric grid around the margin itself. */

@@ -256,7 +256,7 @@ START_TEST(worthless_windows)
 	static const struct {
 		const char *told;
 		bool throttled;
-	} forms[] = {{"0", false},    {"4", true},         {"[]", false},       {"[\"power\"]", true},
+	} forms[] = {{"0", false},    {"1", true},         {"[]", false},       {"[\"power\"]", true},
 		     {"\"\"", false}, {"\"none\"", false}, {"\"power\"", true}, {"null", false}};
 	for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
 		for (int after = 0; after < 2; after++) {
