@@ -1,5 +1,6 @@
 /* report_html_changes: several files of one suite: what `assay diff` says of each against the first. */
 #include "diff.h"
+#include "diff_show.h"
 #include "report_html.h"
 
 enum { MAX_CHANGES = 300 };
@@ -83,6 +84,13 @@ static void sentences(FILE *f, const struct diff *d, const struct diff_summary *
 		markup_xml(f, drift);
 	}
 	fputs("</p><ul class=\"doubts\">", f);
+	if (diff_nothing(s) && !diff_refusal(d, 0)) {
+		char why[300];
+		diff_nothing_text(d, why, sizeof why);
+		fputs("<li>Not comparable: ", f);
+		markup_xml(f, why);
+		fputs("</li>", f);
+	}
 	for (int i = 0; (text = diff_refusal(d, i)); i++) {
 		fputs("<li>not comparable: ", f);
 		markup_xml(f, text);
