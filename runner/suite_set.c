@@ -46,6 +46,13 @@ static void override_make(struct loader *l, const char *text)
 	if (!v)
 		return;
 	char *path = arena_strndup(a, text, (size_t)(eq - text));
+	if (!strchr(path, '.') && !grammar_find(grammar_override, path) && grammar_find(grammar_suite, path)) {
+		diag_add(l->diags, DIAG_ERROR, at, "'%s' cannot be set from the command line", path);
+		diag_note(l->diags, (struct mark){0},
+			  "axes can (t_q=1,8), and settings of timing and checks (timing.rounds=9); copy the suite for "
+			  "the rest");
+		return;
+	}
 	if (!strchr(path, '.') && !grammar_find(grammar_override, path)) {
 		v = map_of(l, "axes", at, map_of(l, path, at, v));
 	} else {
