@@ -24,7 +24,7 @@ EXCEPT = [
     re.compile(r'^[^ ]+(/[^ /]+){4,}'),
     re.compile(r'^[{<|\[]|^ *<|^- \d|^ *"[a-z_]+":|^\*\*|^/\*|^ \*'),
     re.compile(r'^("[^"]*"|[^ ,]+)(,("[^"]*"|[^,]*)){5,}$'),
-    re.compile(r'^[-+?!x*b~w<>=] .*\|.*\|'),  # a row of Markdown or of a page, without its tags
+    re.compile(r'^[-+?!x*b~w<>=] .*\|.*\||^ [^ ]'),  # a row of Markdown, or a page without its tags
 ]
 
 
