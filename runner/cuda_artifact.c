@@ -149,7 +149,8 @@ static json_t *of_launch(const struct assay_launch *l, int cc, json_t *known)
 
 	if (!o)
 		return NULL;
-	const char *no_code = code_of(l->function, cc, known, &hex, &code_bytes), *no_facts = NULL, *no_occupancy = NULL;
+	const char *no_code = code_of(l->function, cc, known, &hex, &code_bytes), *no_facts = NULL,
+		   *no_occupancy = NULL;
 	memset(&a, 0, sizeof a);
 	if (cudaFuncGetAttributes(&a, l->function) != cudaSuccess) {
 		(void)cudaGetLastError();
