@@ -34,9 +34,10 @@ class Golden:
     def __init__(self, assay, update, names):
         self.assay, self.update, self.names = assay, update, names
         self.passed = self.failed = 0
+        self.lock_dir = tempfile.TemporaryDirectory()  # a run of somebody else's is not waited for
         self.env = {k: v for k, v in os.environ.items() if not k.startswith(("ASSAY_", "SLURM_", "OMP_", "CUDA_VISIBLE"))}
         self.env.update(NO_COLOR="1", LC_ALL="C.UTF-8", TZ="UTC", PATH=f"{Path(assay).parent}:{os.environ['PATH']}",
-                        ASSAY_ROOT=str(ROOT), ASAN_OPTIONS="detect_leaks=1", UBSAN_OPTIONS="print_stacktrace=1")
+                        ASSAY_ROOT=str(ROOT), ASSAY_LOCK_DIR=self.lock_dir.name, ASAN_OPTIONS="detect_leaks=1", UBSAN_OPTIONS="print_stacktrace=1")
 
     def wanted(self, name):
         return not self.names or any(n in name for n in self.names)

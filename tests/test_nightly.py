@@ -87,7 +87,7 @@ def main():
             listed.write_text(f"assay: 1\nsuite: nightly\nsuites:\n  - {item}\n")
 
         night_of("night.yaml")
-        env = {**os.environ, "HOME": tmp, "XDG_CACHE_HOME": tmp + "/cache", "XDG_STATE_HOME": tmp + "/state", "GIT_CONFIG_GLOBAL": "/dev/null",
+        env = {**os.environ, "HOME": tmp, "XDG_CACHE_HOME": tmp + "/cache", "XDG_STATE_HOME": tmp + "/state", "ASSAY_LOCK_DIR": tmp, "GIT_CONFIG_GLOBAL": "/dev/null",
                "GIT_AUTHOR_NAME": "t", "GIT_AUTHOR_EMAIL": "t@t", "GIT_COMMITTER_NAME": "t", "GIT_COMMITTER_EMAIL": "t@t"}
 
         def git(*args):
