@@ -4,76 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "exec.h"
-#include "fake.h"
 #include "judge.h"
-#include "registry.h"
 #include "rounds.h"
-#include "test_cell.h"
-
-struct bed {
-	struct registry *registry;
-	struct backend *be;
-	struct exec *exec;
-	struct exec_beat beat;
-};
-
-static void bed_open(struct bed *b, const struct fake_script *script)
-{
-	struct err err;
-	memset(b, 0, sizeof(*b));
-	b->registry = registry_create();
-	b->be = fake_create(script);
-	b->exec = exec_create(b->be, &err);
-	ck_assert(b->exec);
-}
-
-static void bed_close(struct bed *b)
-{
-	exec_destroy(b->exec);
-	ck_assert_int_eq(fake_memory_in_use(b->be), 0);
-	backend_ops_of(b->be)->close(b->be);
-	registry_destroy(b->registry);
-}
-
-static json_t *run_cell(struct bed *b, const struct cell *c)
-{
-	const struct exec_sink sink = {.beat = &b->beat};
-	struct err err = {{0}};
-	json_t *facts = NULL;
-	enum exec_outcome got = exec_cell(b->exec, c, &sink, &facts, &err);
-	ck_assert_msg(got == EXEC_OK, "%s", err.text);
-	return facts;
-}
-
-static json_t *samples(const json_t *facts, const char *arm)
-{
-	size_t i;
-	json_t *a;
-	json_array_foreach(json_object_get(facts, "arms"), i,
-			   a) if (!strcmp(json_string_value(json_object_get(a, "name")),
-					  arm)) return json_object_get(a, "samples_ns");
-	return NULL;
-}
-
-static int64_t measured(const json_t *facts, const char *key)
-{
-	return json_integer_value(json_object_get(json_object_get(facts, "measure"), key));
-}
-
-/* shipped 10 us, split=2 half of it, by the script. */
-static const struct assay_arm_ops *ops_of(const struct cell *c, int arm)
-{
-	return c->arm[arm].desc->ops[ASSAY_HOST];
-}
-
-static void bench(struct cell *c, const struct registry *r)
-{
-	test_cell(c, r, "probe.faults", "shipped", "split=2", "split=4", NULL);
-	c->checks.on = 1u << CHECK_REGRESSION;
-	c->selection = SELECT_ARM;
-	c->selected = "split=4";
-}
+#include "test_bed.h"
 
 /* A permutation, another one each round, the same for the same seed, and each place about equally often. */
 START_TEST(order_is_a_permutation)
@@ -452,134 +385,6 @@ START_TEST(rotate)
 }
 END_TEST
 
-/* ---- work on other queues ------------------------------------------------------------------------------------------- */
-
-/* Gaps between the end of the own queue and that of the device: at one wait only, at every third, or after every launch of an arm. */
-struct gaps {
-	int64_t at, every;
-	int64_t arg, ns;
-};
-
-static int64_t gap_of(void *ctx, int64_t k, const struct fake_event *last)
-{
-	const struct gaps *g = ctx;
-	const bool here = g->at ? k == g->at : g->every ? k % g->every == 0 : last && last->arg == g->arg;
-	return here ? g->ns : 0;
-}
-
-/* The `run` findings that are not passes, of a cell with such gaps; the text of the last in out[256]. */
-static int accused(struct gaps *g, enum clock_kind clock, char *out, int64_t *drains)
-{
-	struct fake_script s = {.gap_ns = gap_of, .gap_ctx = g};
-	struct bed b;
-	struct cell c;
-	size_t i;
-	json_t *f;
-	int n = 0;
-	bed_open(&b, &s);
-	bench(&c, b.registry);
-	c.timing.clock = clock;
-	json_t *facts = run_cell(&b, &c);
-	json_array_foreach(json_object_get(facts, "checks"), i, f)
-	{
-		if (strcmp(json_string_value(json_object_get(f, "check")), "run") != 0)
-			continue;
-		n++;
-		ck_assert_str_eq(json_string_value(json_object_get(f, "status")), "invalid");
-		snprintf(out, 256, "%s %s", json_string_value(json_object_get(f, "arm")),
-			 json_string_value(json_object_get(f, "text")));
-	}
-	*drains = fake_drains(b.be);
-	json_decref(facts);
-	bed_close(&b);
-	return n;
-}
-
-static const enum clock_kind clocks[] = {CLOCK_DEVICE, CLOCK_LAUNCH_TO_COMPLETION};
-
-/* Work that runs on after its own queue is done, each time: the clock did not see it, and no verdict is given. The arm is named, and the
- * shortest gap is told. */
-START_TEST(stream_escape)
-{
-	struct gaps g = {.arg = 4, .ns = 83200};
-	char text[256];
-	int64_t drains;
-	ck_assert_int_eq(accused(&g, clocks[_i], text, &drains), 1);
-	ck_assert_msg(strstr(text, "split=4 stream escape: 83.2 us") == text, "%s", text);
-	/* Less than the least that is told. */
-	g.ns = 50000;
-	ck_assert_int_eq(accused(&g, clocks[_i], text, &drains), 0);
-}
-END_TEST
-
-/* A host that was put aside between two waits, once, at whichever launch: nobody is accused. */
-START_TEST(one_gap_is_no_escape)
-{
-	struct gaps none = {.at = -1, .ns = 1};
-	char text[256];
-	int64_t drains, had;
-	ck_assert_int_eq(accused(&none, clocks[_i], text, &drains), 0);
-	ck_assert_int_gt(drains, 40);
-	for (int64_t at = 1; at <= drains; at++) {
-		struct gaps g = {.at = at, .ns = 20000000};
-		ck_assert_msg(accused(&g, clocks[_i], text, &had) == 0, "gap %lld: %s", (long long)at, text);
-		ck_assert_int_gt(had, drains); /* it was looked into */
-	}
-}
-END_TEST
-
-/* A machine so busy that every third wait is late. */
-START_TEST(many_gaps_are_no_escape)
-{
-	struct gaps g = {.every = 3, .ns = 20000000};
-	char text[256] = "";
-	int64_t drains;
-	ck_assert_msg(accused(&g, clocks[_i], text, &drains) == 0, "%s", text);
-}
-END_TEST
-
-/* A confirmation does not fail for a gap that is none. */
-START_TEST(confirm_in_spite_of_a_gap)
-{
-	struct gaps g = {.at = 30, .ns = 20000000};
-	struct fake_script s = {.gap_ns = gap_of, .gap_ctx = &g};
-	struct bed b;
-	struct cell c;
-	struct err err;
-	bed_open(&b, &s);
-	const struct exec_sink sink = {.beat = &b.beat};
-	json_t *facts = NULL;
-	bench(&c, b.registry);
-	ck_assert_int_eq(exec_confirm(b.exec, &c, "split=4", 33, 77, &sink, &facts, &err), EXEC_OK);
-	ck_assert_int_gt(fake_drains(b.be), g.at);
-	json_decref(facts);
-	bed_close(&b);
-}
-END_TEST
-
-/* A neighbour hides the first looks at the scrub (of 9 scrubs each): another look proves it, in the same cell or in the next. */
-START_TEST(scrub_proven_later)
-{
-	static const struct {
-		int64_t masked;
-		bool at_once;
-	} of[] = {{9, true}, {27, true}, {36, false}};
-	struct fake_script s = {.cold_factor = 10, .scrub_masked = of[_i].masked};
-	struct bed b;
-	struct cell c;
-	bed_open(&b, &s);
-	bench(&c, b.registry);
-	for (int k = 0; k < 2; k++) {
-		json_t *facts = run_cell(&b, &c);
-		const json_t *proven = json_object_get(json_object_get(facts, "measure"), "scrub_proven");
-		ck_assert_int_eq(json_is_true(proven), k || of[_i].at_once);
-		ck_assert_int_eq(json_is_false(proven), !(k || of[_i].at_once));
-		json_decref(facts);
-	}
-	bed_close(&b);
-}
-END_TEST
-
 int main(void)
 {
 	Suite *s = suite_create("rounds");
@@ -598,11 +403,6 @@ int main(void)
 	tcase_add_test(t, scrub_proof);
 	tcase_add_test(t, confirm);
 	tcase_add_test(t, rotate);
-	tcase_add_loop_test(t, stream_escape, 0, 2);
-	tcase_add_loop_test(t, one_gap_is_no_escape, 0, 2);
-	tcase_add_loop_test(t, many_gaps_are_no_escape, 0, 2);
-	tcase_add_test(t, confirm_in_spite_of_a_gap);
-	tcase_add_loop_test(t, scrub_proven_later, 0, 3);
 	suite_add_tcase(s, t);
 	SRunner *r = srunner_create(s);
 	srunner_run_all(r, CK_NORMAL);
