@@ -1,8 +1,9 @@
-/* test_bed: a cell of probe.faults on the fake backend, for the tests of rounds. Each function is whole in here, since a test is one file. */
+/* test_bed: exec over the fake backend, and what its facts say. */
 #ifndef ASSAY_TEST_BED_H
 #define ASSAY_TEST_BED_H
 
 #include <check.h>
+#include <jansson.h>
 #include <string.h>
 
 #include "exec.h"
@@ -15,7 +16,15 @@ struct bed {
 	struct backend *be;
 	struct exec *exec;
 	struct exec_beat beat;
+	int parts;
 };
+
+static inline void part(void *ctx, json_t *facts)
+{
+	struct bed *b = ctx;
+	ck_assert(json_is_object(facts));
+	b->parts++;
+}
 
 static inline void bed_open(struct bed *b, const struct fake_script *script)
 {
@@ -35,43 +44,50 @@ static inline void bed_close(struct bed *b)
 	registry_destroy(b->registry);
 }
 
-static inline json_t *run_cell(struct bed *b, const struct cell *c)
+static inline json_t *run_cell(struct bed *b, const struct cell *c, enum exec_outcome want)
 {
-	const struct exec_sink sink = {.beat = &b->beat};
+	const struct exec_sink sink = {.beat = &b->beat, .part = part, .ctx = b};
 	struct err err = {{0}};
 	json_t *facts = NULL;
 	enum exec_outcome got = exec_cell(b->exec, c, &sink, &facts, &err);
-	ck_assert_msg(got == EXEC_OK, "%s", err.text);
+	ck_assert_msg(got == want, "outcome %d for %d: %s", got, want, err.text);
 	return facts;
 }
 
-static inline json_t *samples(const json_t *facts, const char *arm)
+static inline const json_t *find(const json_t *facts, const char *check, const char *arm)
+{
+	size_t i;
+	json_t *f, *checks = json_object_get(facts, "checks");
+	const json_t *passed = NULL;
+	json_array_foreach(checks, i, f)
+	{
+		const char *a = json_string_value(json_object_get(f, "arm"));
+		if (strcmp(json_string_value(json_object_get(f, "check")), check) || (arm && (!a || strcmp(a, arm))))
+			continue;
+		if (strcmp(json_string_value(json_object_get(f, "status")), "pass"))
+			return f;
+		passed = f;
+	}
+	return passed;
+}
+
+static inline const char *text_of(const json_t *f, const char *key)
+{
+	const char *s = json_string_value(json_object_get(f, key));
+	return s ? s : "";
+}
+
+static inline int64_t number_of(const json_t *f, const char *key)
+{
+	return json_integer_value(json_object_get(f, key));
+}
+
+static inline const json_t *arm_of(const json_t *facts, const char *name)
 {
 	size_t i;
 	json_t *a;
-	json_array_foreach(json_object_get(facts, "arms"), i,
-			   a) if (!strcmp(json_string_value(json_object_get(a, "name")),
-					  arm)) return json_object_get(a, "samples_ns");
+	json_array_foreach(json_object_get(facts, "arms"), i, a) if (!strcmp(text_of(a, "name"), name)) return a;
 	return NULL;
-}
-
-static inline int64_t measured(const json_t *facts, const char *key)
-{
-	return json_integer_value(json_object_get(json_object_get(facts, "measure"), key));
-}
-
-/* shipped 10 us, split=2 half of it, by the script. */
-static inline const struct assay_arm_ops *ops_of(const struct cell *c, int arm)
-{
-	return c->arm[arm].desc->ops[ASSAY_HOST];
-}
-
-static inline void bench(struct cell *c, const struct registry *r)
-{
-	test_cell(c, r, "probe.faults", "shipped", "split=2", "split=4", NULL);
-	c->checks.on = 1u << CHECK_REGRESSION;
-	c->selection = SELECT_ARM;
-	c->selected = "split=4";
 }
 
 #endif

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "test_bed.h"
+#include "test_rounds_bed.h"
 
 /* Gaps between the end of the own queue and that of the device: at one wait only, at every third, or after every launch of an arm. */
 struct gaps {
@@ -30,7 +30,7 @@ static int accused(struct gaps *g, enum clock_kind clock, char *out, int64_t *dr
 	bed_open(&b, &s);
 	bench(&c, b.registry);
 	c.timing.clock = clock;
-	json_t *facts = run_cell(&b, &c);
+	json_t *facts = run_cell(&b, &c, EXEC_OK);
 	json_array_foreach(json_object_get(facts, "checks"), i, f)
 	{
 		if (strcmp(json_string_value(json_object_get(f, "check")), "run") != 0)
@@ -121,7 +121,7 @@ START_TEST(scrub_proven_later)
 	bed_open(&b, &s);
 	bench(&c, b.registry);
 	for (int k = 0; k < 2; k++) {
-		json_t *facts = run_cell(&b, &c);
+		json_t *facts = run_cell(&b, &c, EXEC_OK);
 		const json_t *proven = json_object_get(json_object_get(facts, "measure"), "scrub_proven");
 		ck_assert_int_eq(json_is_true(proven), k || of[_i].at_once);
 		ck_assert_int_eq(json_is_false(proven), !(k || of[_i].at_once));

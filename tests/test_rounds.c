@@ -6,7 +6,7 @@
 
 #include "judge.h"
 #include "rounds.h"
-#include "test_bed.h"
+#include "test_rounds_bed.h"
 
 /* A permutation, another one each round, the same for the same seed, and each place about equally often. */
 START_TEST(order_is_a_permutation)
@@ -60,7 +60,7 @@ START_TEST(samples_are_the_scripts)
 	s->n_arms = 2;
 	s->arm[0] = (struct fake_arm){.ops = ops_of(&c, 1), .has_arg = true, .arg = 2, .ns = 7001};
 	s->arm[1] = (struct fake_arm){.ops = ops_of(&c, 2), .has_arg = true, .arg = 4, .ns = 5002};
-	json_t *facts = run_cell(&b, &c);
+	json_t *facts = run_cell(&b, &c, EXEC_OK);
 	/* Half the time: decided at the first look. */
 	ck_assert_int_eq(measured(facts, "rounds"), 8);
 	ck_assert_int_eq(measured(facts, "batch"), 1);
@@ -83,7 +83,7 @@ START_TEST(order_is_what_was_launched)
 	struct cell c;
 	bed_open(&b, NULL);
 	bench(&c, b.registry);
-	json_t *facts = run_cell(&b, &c);
+	json_t *facts = run_cell(&b, &c, EXEC_OK);
 	int rounds = (int)measured(facts, "rounds");
 	uint64_t seed = (uint64_t)measured(facts, "order_seed");
 	/* The last launches before the ones that check again (3 arms x 2 sets): rounds of 1 + 4. */
@@ -122,7 +122,7 @@ START_TEST(seed_protocols)
 	c.timing.rounds = 9;
 	c.timing.null_arm = false;
 	c.timing.clock = CLOCK_LAUNCH_TO_COMPLETION;
-	json_t *facts = run_cell(&b, &c);
+	json_t *facts = run_cell(&b, &c, EXEC_OK);
 	ck_assert_int_eq(measured(facts, "rounds"), 9);
 	ck_assert_int_eq(measured(facts, "scrub_bytes"), 0);
 	ck_assert(!samples(facts, "null"));
@@ -151,7 +151,7 @@ START_TEST(batch)
 	struct cell c;
 	bed_open(&b, &s);
 	bench(&c, b.registry);
-	json_t *facts = run_cell(&b, &c);
+	json_t *facts = run_cell(&b, &c, EXEC_OK);
 	/* ceil(4 * 1000 / (10000 * ln 1.05)) = ceil(8.198) */
 	ck_assert_int_eq(measured(facts, "batch"), 9);
 	ck_assert_double_eq(json_real_value(json_object_get(json_object_get(facts, "measure"), "tick_ns")), 1000);
@@ -159,12 +159,12 @@ START_TEST(batch)
 	json_decref(facts);
 	/* However short the warm-up is, shipped is launched once: the batch is made from that. */
 	for (c.timing.warmup_launches = 0; c.timing.warmup_launches < 2; c.timing.warmup_launches++) {
-		facts = run_cell(&b, &c);
+		facts = run_cell(&b, &c, EXEC_OK);
 		ck_assert_int_eq(measured(facts, "batch"), 9);
 		json_decref(facts);
 	}
 	c.margin_fail = 0.01; /* ceil(40.2) */
-	facts = run_cell(&b, &c);
+	facts = run_cell(&b, &c, EXEC_OK);
 	ck_assert_int_eq(measured(facts, "batch"), 41);
 	ck_assert_int_eq(measured(facts, "rounds"), 0);
 	ck_assert_int_eq(json_array_size(samples(facts, "shipped")), 0);
@@ -188,7 +188,7 @@ START_TEST(zero_time)
 	struct cell c;
 	bed_open(&b, &s);
 	bench(&c, b.registry);
-	json_t *facts = run_cell(&b, &c);
+	json_t *facts = run_cell(&b, &c, EXEC_OK);
 	ck_assert_int_gt(measured(facts, "batch"), ROUNDS_BATCH_MAX);
 	ck_assert_int_eq(measured(facts, "rounds"), 0);
 	json_decref(facts);
@@ -204,12 +204,12 @@ START_TEST(dropped_round)
 	struct cell c;
 	bed_open(&b, &s);
 	bench(&c, b.registry);
-	json_t *facts = run_cell(&b, &c);
+	json_t *facts = run_cell(&b, &c, EXEC_OK);
 	int64_t before = fake_launches(b.be);
 	json_decref(facts);
 	/* Again: 3 arms x 2 sets x 2 poisons, 4 arms x 2 of warm-up, two whole rounds of 1 + 4, and the third launch of the next. */
 	fake_script_of(b.be)->fail_launch = before + 12 + 8 + 2 * 5 + 3;
-	facts = run_cell(&b, &c);
+	facts = run_cell(&b, &c, EXEC_OK);
 	ck_assert_int_eq(measured(facts, "dropped"), 1);
 	ck_assert_int_eq(measured(facts, "rounds"), 9);
 	static const char *const arms[] = {"shipped", "split=2", "split=4", "null"};
@@ -241,14 +241,14 @@ START_TEST(budget)
 	c.checks.on |= 1u << CHECK_IDENTITY;
 	c.timing.rounds = 60;
 	c.timing.cell_budget_ns = 1000000; /* a round is about 55 us */
-	json_t *facts = run_cell(&b, &c);
+	json_t *facts = run_cell(&b, &c, EXEC_OK);
 	ck_assert_str_eq(json_string_value(json_object_get(json_object_get(facts, "measure"), "cut")), "budget");
 	ck_assert_int_gt(measured(facts, "rounds"), 8);
 	ck_assert_int_lt(measured(facts, "rounds"), 20);
 	ck_assert_int_le(measured(facts, "wall_ns"), 1000000 + 60000);
 	json_decref(facts);
 	c.timing.cell_budget_ns = 1;
-	facts = run_cell(&b, &c);
+	facts = run_cell(&b, &c, EXEC_OK);
 	ck_assert_str_eq(json_string_value(json_object_get(json_object_get(facts, "measure"), "cut")), "budget");
 	ck_assert_int_eq(measured(facts, "rounds"), 0);
 	bool identity = false;
@@ -270,7 +270,7 @@ START_TEST(stops)
 	struct cell c;
 	bed_open(&b, &s);
 	bench(&c, b.registry);
-	json_t *facts = run_cell(&b, &c);
+	json_t *facts = run_cell(&b, &c, EXEC_OK);
 	int n = (int)measured(facts, "rounds");
 	ck_assert_int_gt(n, 8);
 	/* The judge says the same of what is stored. */
@@ -288,7 +288,7 @@ START_TEST(stops)
 	ck_assert(!done);
 	json_decref(facts);
 	c.selected = "shipped";
-	facts = run_cell(&b, &c);
+	facts = run_cell(&b, &c, EXEC_OK);
 	ck_assert_int_eq(measured(facts, "rounds"), 8);
 	json_decref(facts);
 	bed_close(&b);
@@ -304,13 +304,13 @@ START_TEST(retries)
 	bed_open(&b, &s);
 	bench(&c, b.registry);
 	c.timing.retries = 2;
-	json_t *facts = run_cell(&b, &c);
+	json_t *facts = run_cell(&b, &c, EXEC_OK);
 	const json_t *state = json_object_get(facts, "device_state");
 	ck_assert_int_eq(json_integer_value(json_object_get(state, "retries")), 1);
 	ck_assert(json_is_null(json_object_get(json_object_get(state, "after"), "throttle")));
 	json_decref(facts);
 	fake_script_of(b.be)->throttle_calls = 1000;
-	facts = run_cell(&b, &c);
+	facts = run_cell(&b, &c, EXEC_OK);
 	state = json_object_get(facts, "device_state");
 	ck_assert_int_eq(json_integer_value(json_object_get(state, "retries")), 2);
 	ck_assert_str_eq(json_string_value(json_object_get(json_object_get(state, "after"), "throttle")),
@@ -329,13 +329,13 @@ START_TEST(scrub_proof)
 	struct cell c;
 	bed_open(&b, &s);
 	bench(&c, b.registry);
-	json_t *facts = run_cell(&b, &c);
+	json_t *facts = run_cell(&b, &c, EXEC_OK);
 	ck_assert(json_is_true(json_object_get(json_object_get(facts, "measure"), "scrub_proven")));
 	json_decref(facts);
 	bed_close(&b);
 	s.scrub_ineffective = true;
 	bed_open(&b, &s);
-	facts = run_cell(&b, &c);
+	facts = run_cell(&b, &c, EXEC_OK);
 	ck_assert(json_is_false(json_object_get(json_object_get(facts, "measure"), "scrub_proven")));
 	json_decref(facts);
 	bed_close(&b);
@@ -376,7 +376,7 @@ START_TEST(rotate)
 	bench(&c, b.registry);
 	c.timing.scrub = SCRUB_ROTATE;
 	c.timing.rotate_copies = 3;
-	json_t *facts = run_cell(&b, &c);
+	json_t *facts = run_cell(&b, &c, EXEC_OK);
 	ck_assert_int_eq(measured(facts, "rounds"), 8);
 	ck_assert_int_eq(fake_scrubs(b.be, NULL), 0);
 	ck_assert(json_is_true(json_object_get(json_object_get(facts, "measure"), "rotate")));
