@@ -14,6 +14,7 @@
 #include "target.h"
 #include "text.h"
 #include "text_progress.h"
+#include "trial.h"
 
 extern const struct cmd cmd_ab;
 
@@ -104,6 +105,39 @@ static int show_markdown(const char *path, int status)
 	return status;
 }
 
+/* Runs it and shows it; without job.out into SUITE-TIME.jsonl here. */
+static int run_both(const struct options *o, struct run_job job)
+{
+	char path[300], now[32];
+	struct err err = {{0}};
+	struct tm tm;
+	int status = EXIT_USAGE;
+	const time_t t = time(NULL);
+	strftime(now, sizeof now, "%Y%m%dT%H%M%S", localtime_r(&t, &tm));
+	snprintf(path, sizeof path, "%s-%s.jsonl", job.suite->name, now);
+	if (!job.out)
+		job.out = path;
+	const bool records_on_stdout = strcmp(job.out, "-") == 0;
+	FILE *text = records_on_stdout || o->markdown ? stderr : stdout;
+	const struct text_options to = {
+		.out = text,
+		.colour = isatty(fileno(text)) && !getenv("NO_COLOR"),
+		.verbose = o->verbose,
+		.quiet = o->quiet || o->markdown,
+		.advisory = o->advisory,
+		.file = records_on_stdout ? NULL : job.out,
+	};
+	struct run_screen *screen = run_screen_create(&to, to.quiet);
+	job.events = run_screen_events(screen);
+	bool ok = run_plan(&job, &status, &err);
+	run_screen_finish(screen);
+	if (!ok)
+		fprintf(stderr, "assay ab: %s\n", err.text);
+	else if (o->markdown)
+		status = show_markdown(job.out, status);
+	return status;
+}
+
 static int ab(const struct options *o, const char *base, const char *head)
 {
 	struct registry *reg = registry_create();
@@ -118,7 +152,7 @@ static int ab(const struct options *o, const char *base, const char *head)
 	int status = EXIT_USAGE, left_out = 0;
 	if (!pair)
 		goto done;
-	if (!registry_load_plugin(reg, pair, NULL, &err) || !target_init(&target, o->backend, o->device, &err)) {
+	if (!trial_plugin(reg, pair, &err) || !target_init(&target, o->backend, o->device, &err)) {
 		fprintf(stderr, "assay ab: %s\n", err.text);
 		goto done;
 	}
@@ -142,12 +176,6 @@ static int ab(const struct options *o, const char *base, const char *head)
 	if (left_out)
 		fprintf(stderr, "assay ab: %d kernel%s of arms that are not in both builds left out\n", left_out,
 			left_out > 1 ? "s" : "");
-	char path[300];
-	char now[32];
-	const time_t t = time(NULL);
-	struct tm tm;
-	strftime(now, sizeof now, "%Y%m%dT%H%M%S", localtime_r(&t, &tm));
-	snprintf(path, sizeof path, "%s-%s.jsonl", both->name, now);
 	const char *plugins[] = {pair, NULL};
 	const struct run_job job = {
 		.suite = both,
@@ -157,31 +185,13 @@ static int ab(const struct options *o, const char *base, const char *head)
 		.device = o->device,
 		.peek = &target.peek,
 		.plugins = plugins,
-		.out = o->out ? o->out : path,
+		.out = o->out,
 		.how = o->force ? VERDICT_FORCE : VERDICT_NEW,
 		.processes = o->processes ? o->processes : 1,
 		.command = o->command,
 		.interrupted = cmd_catch_signals(),
 	};
-	const bool records_on_stdout = strcmp(job.out, "-") == 0;
-	FILE *text = records_on_stdout || o->markdown ? stderr : stdout;
-	const struct text_options to = {
-		.out = text,
-		.colour = isatty(fileno(text)) && !getenv("NO_COLOR"),
-		.verbose = o->verbose,
-		.quiet = o->quiet || o->markdown,
-		.advisory = o->advisory,
-		.file = records_on_stdout ? NULL : job.out,
-	};
-	struct run_job with_events = job;
-	struct run_screen *screen = run_screen_create(&to, to.quiet);
-	with_events.events = run_screen_events(screen);
-	bool ok = run_plan(&with_events, &status, &err);
-	run_screen_finish(screen);
-	if (!ok)
-		fprintf(stderr, "assay ab: %s\n", err.text);
-	else if (o->markdown)
-		status = show_markdown(job.out, status);
+	status = run_both(o, job);
 done:
 	plan_destroy(plan);
 	suite_destroy(suite);

@@ -12,6 +12,7 @@
 #include "suite.h"
 #include "suite_list.h"
 #include "target.h"
+#include "trial.h"
 #include "verdict.h"
 
 /* How the suite is planned. */
@@ -165,6 +166,23 @@ static bool check_file(const char *path, const struct suite_options *opt, const 
 	return good;
 }
 
+struct files {
+	char **path;
+	int n;
+	const struct suite_options *opt;
+	const struct how *how;
+	bool json, good;
+};
+
+static bool check_files(void *ctx, struct err *err)
+{
+	struct files *f = ctx;
+	(void)err;
+	for (int i = 0; i < f->n; i++)
+		f->good = check_file(f->path[i], f->opt, f->how, f->json) && f->good;
+	return true;
+}
+
 static int run(int argc, char **argv)
 {
 	enum { OPT_JSON = 256, OPT_SET, OPT_PLUGIN, OPT_BACKEND, OPT_DEVICE };
@@ -176,13 +194,15 @@ static int run(int argc, char **argv)
 						{NULL, 0, NULL, 0}};
 	struct registry *registry = registry_create();
 	struct suite_override *set = calloc((size_t)argc, sizeof *set);
+	const char **plugin = calloc((size_t)argc, sizeof *plugin);
+	int n_plugins = 0;
 	struct suite_options opt = {.registry = registry, .set = set};
 	struct err err;
 	struct how how = {0};
 	bool json = false;
 	int status = EXIT_USAGE;
 	opterr = 0;
-	for (int c; set && (c = getopt_long(argc, argv, ":", options, NULL)) != -1;)
+	for (int c; set && plugin && (c = getopt_long(argc, argv, ":", options, NULL)) != -1;)
 		switch (c) {
 		case OPT_JSON: json = true; break;
 		case OPT_SET:
@@ -192,10 +212,11 @@ static int run(int argc, char **argv)
 		case OPT_BACKEND: how.backend = optarg; break;
 		case OPT_DEVICE: how.device = optarg; break;
 		case OPT_PLUGIN:
-			if (!registry_load_plugin(registry, optarg, NULL, &err)) {
+			if (!trial_plugin(registry, optarg, &err)) {
 				fprintf(stderr, "assay check: %s\n", err.text);
 				goto out;
 			}
+			plugin[n_plugins++] = optarg;
 			break;
 		default: cmd_refuse("check", c, argv, options); goto out;
 		}
@@ -203,11 +224,15 @@ static int run(int argc, char **argv)
 		fputs("assay check: a SUITE is wanted\nhint: assay check suites/smoke.yaml\n", stderr);
 		goto out;
 	}
-	status = EXIT_PASS;
-	for (int i = optind; i < argc; i++)
-		if (!check_file(argv[i], &opt, &how, json))
-			status = EXIT_USAGE;
+	struct files files = {argv + optind, argc - optind, &opt, &how, json, true};
+	if (!trial_hooks(check_files, &files, plugin, n_plugins, &err)) {
+		fprintf(stderr, "assay check: %s\n", err.text);
+		goto out;
+	}
+	check_files(&files, &err);
+	status = files.good ? EXIT_PASS : EXIT_USAGE;
 out:
+	free(plugin);
 	free(set);
 	registry_destroy(registry);
 	return status;

@@ -13,6 +13,7 @@
 #include "registry.h"
 #include "suite.h"
 #include "target.h"
+#include "trial.h"
 #include "verdict.h"
 
 extern const struct cmd cmd_explain;
@@ -158,6 +159,20 @@ static int explain(const struct options *o, const struct registry *r)
 	return ok ? EXIT_PASS : EXIT_USAGE;
 }
 
+struct task {
+	const struct options *o;
+	const struct registry *r;
+	int status;
+};
+
+static bool explain_task(void *ctx, struct err *err)
+{
+	struct task *t = ctx;
+	(void)err;
+	t->status = explain(t->o, t->r);
+	return true;
+}
+
 static int run(int argc, char **argv)
 {
 	enum { OPT_BACKEND = 256, OPT_DEVICE, OPT_PLUGIN, OPT_SET, OPT_JSON };
@@ -190,7 +205,7 @@ static int run(int argc, char **argv)
 				MAX_ITEMS);
 			goto out;
 		case OPT_PLUGIN:
-			if (o.n_plugins < MAX_ITEMS && registry_load_plugin(r, optarg, NULL, &err)) {
+			if (o.n_plugins < MAX_ITEMS && trial_plugin(r, optarg, &err)) {
 				o.plugin[o.n_plugins++] = optarg;
 				continue;
 			}
@@ -211,7 +226,13 @@ static int run(int argc, char **argv)
 	}
 	o.suite = argv[optind];
 	o.cell = argv[optind + 1];
-	status = explain(&o, r);
+	struct task task = {&o, r, EXIT_USAGE};
+	if (!trial_hooks(explain_task, &task, o.plugin, o.n_plugins, &err)) {
+		fprintf(stderr, "assay explain: %s\n", err.text);
+		goto out;
+	}
+	explain_task(&task, &err);
+	status = task.status;
 out:
 	registry_destroy(r);
 	return status;

@@ -13,6 +13,7 @@
 #include "suite.h"
 #include "suite_list.h"
 #include "target.h"
+#include "trial.h"
 #include "verdict.h"
 
 extern const struct cmd cmd_list;
@@ -23,7 +24,8 @@ struct options {
 	const char *suite, *backend, *device;
 	const char *filter[MAX_ITEMS];
 	struct suite_override set[MAX_ITEMS];
-	int n_filters, n_set;
+	const char *plugin[MAX_ITEMS];
+	int n_filters, n_set, n_plugins;
 	bool json, count;
 };
 
@@ -302,6 +304,20 @@ out:
 	return status;
 }
 
+struct task {
+	const struct options *o;
+	const struct registry *r;
+	int status;
+};
+
+static bool list_task(void *ctx, struct err *err)
+{
+	struct task *t = ctx;
+	(void)err;
+	t->status = t->o->suite ? list_file(t->o, t->r) : list_kernels(t->o, t->r);
+	return true;
+}
+
 /* ---- options ------------------------------------------------------------------------------------------------------- */
 
 static bool too_many(const char *option)
@@ -345,9 +361,13 @@ static int run(int argc, char **argv)
 				o.set[o.n_set++].text = optarg;
 			break;
 		case OPT_PLUGIN:
-			ok = registry_load_plugin(r, optarg, NULL, &err);
+			if (!(ok = o.n_plugins < MAX_ITEMS || too_many("--plugin")))
+				break;
+			ok = trial_plugin(r, optarg, &err);
 			if (!ok)
 				fprintf(stderr, "assay list: %s\n", err.text);
+			else
+				o.plugin[o.n_plugins++] = optarg;
 			break;
 		case 'h':
 			printf("usage: assay %s\n\n%s", cmd_list.usage, cmd_list.help);
@@ -368,8 +388,15 @@ static int run(int argc, char **argv)
 			"assay list: --set, --backend and --device need a suite\nhint: assay list suites/smoke.yaml\n");
 		ok = false;
 	}
-	if (ok)
-		status = o.suite ? list_file(&o, r) : list_kernels(&o, r);
+	struct task task = {&o, r, status};
+	if (ok && !trial_hooks(list_task, &task, o.plugin, o.n_plugins, &err)) {
+		fprintf(stderr, "assay list: %s\n", err.text);
+		ok = false;
+	}
+	if (ok) {
+		list_task(&task, &err);
+		status = task.status;
+	}
 	registry_destroy(r);
 	return status;
 }

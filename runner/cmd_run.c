@@ -12,6 +12,7 @@
 #include "run.h"
 #include "text.h"
 #include "text_progress.h"
+#include "trial.h"
 
 extern const struct cmd cmd_run;
 
@@ -267,6 +268,66 @@ static int run_item(const struct run_options *o, const struct run_job *base, con
 	return status;
 }
 
+/* Plugins, filters and the files of counts: what is wrong with the command line itself. */
+static bool load_named(const struct run_options *o, struct registry *reg, struct arena *a, json_t **census,
+		       json_t **rates)
+{
+	struct err err = {{0}};
+	for (int i = 0; i < o->n_plugins; i++)
+		if (!trial_plugin(reg, o->plugin[i], &err)) {
+			fprintf(stderr, "assay run: %s\n", err.text);
+			return false;
+		}
+	for (int i = 0; i < o->n_filters; i++) {
+		struct selector unused;
+		if (!selector_parse(a, o->filter[i], &unused, &err)) {
+			fprintf(stderr, "assay run: --filter '%s': %s\n", o->filter[i], err.text);
+			return false;
+		}
+	}
+	if ((o->census && !(*census = census_file_load(o->census, &err))) ||
+	    (o->rates && !(*rates = rates_file_load(o->rates, &err)))) {
+		fprintf(stderr, "assay run: %s\n", err.text);
+		return false;
+	}
+	return true;
+}
+
+/* All suites of a command line with their plans. */
+struct planning {
+	const struct run_options *o;
+	const struct registry *reg;
+	const char *backend;
+	const struct device_peek *peek;
+	struct arena *a;
+	struct item *item;
+	bool ok;
+};
+
+static bool prepare_all(void *ctx, struct err *err)
+{
+	struct planning *p = ctx;
+	const struct run_options *o = p->o;
+	char host[256] = "";
+	(void)err;
+	(void)!gethostname(host, sizeof host - 1);
+	const struct plan_target target = {
+		.backend = strcmp(p->backend, "cuda") == 0 ? ASSAY_CUDA : ASSAY_HOST,
+		.device = p->peek->name,
+		.host = host,
+		.cc = p->peek->cc,
+	};
+	const struct plan_filter filter = {.checks = o->checks, .shard_i = o->shard_i, .shard_n = o->shard_n};
+	for (int i = 0; i < o->suites.n; i++) {
+		const struct suite_use *use = p->item[i].use = &o->suites.use[i];
+		if (use->backend && strcmp(use->backend, p->backend) != 0)
+			fprintf(stderr, "assay run: %s is for %s alone: passed over\n", use->path, use->backend);
+		else
+			p->ok = prepare(o, p->reg, &target, &filter, p->a, &p->item[i]) && p->ok;
+	}
+	return true;
+}
+
 /* Everything between the options and the exit status. */
 static int run_suites(struct run_options *o)
 {
@@ -275,61 +336,27 @@ static int run_suites(struct run_options *o)
 	struct device_peek peek;
 	struct arena *a = arena_create();
 	struct item *item = NULL;
-	char host[256] = "";
 	int status = EXIT_USAGE;
 	struct census_files controls = {.census_path = o->census, .rates_path = o->rates};
 	json_t *census = NULL, *rates = NULL;
-	if (!run_options_suites(o, a))
+	if (!run_options_suites(o, a) || !load_named(o, reg, a, &census, &rates))
 		goto out;
 	item = calloc((size_t)o->suites.n, sizeof *item);
 	if (!item)
 		abort();
-	for (int i = 0; i < o->n_plugins; i++)
-		if (!registry_load_plugin(reg, o->plugin[i], NULL, &err)) {
-			fprintf(stderr, "assay run: --plugin %s: %s\n", o->plugin[i], err.text);
-			goto out;
-		}
-	for (int i = 0; i < o->n_filters; i++) {
-		struct selector unused;
-		if (!selector_parse(a, o->filter[i], &unused, &err)) {
-			fprintf(stderr, "assay run: --filter '%s': %s\n", o->filter[i], err.text);
-			goto out;
-		}
-	}
-	if ((o->census && !(controls.census = census = census_file_load(o->census, &err))) ||
-	    (o->rates && !(controls.rates = rates = rates_file_load(o->rates, &err)))) {
-		fprintf(stderr, "assay run: %s\n", err.text);
-		goto out;
-	}
+	controls.census = census;
+	controls.rates = rates;
 	const char *backend = o->backend ? o->backend : default_backend(o->device);
 	if (!is_known(backend))
 		goto out;
-	if (!backend_peek(backend, &(struct backend_config){.device = o->device}, &peek, &err)) {
+	struct planning planning = {o, reg, backend, &peek, a, item, true};
+	if (!backend_peek(backend, &(struct backend_config){.device = o->device}, &peek, &err) ||
+	    !trial_hooks(prepare_all, &planning, o->plugin, o->n_plugins, &err)) {
 		fprintf(stderr, "assay run: %s\n", err.text);
 		goto out;
 	}
-	(void)!gethostname(host, sizeof host - 1);
-	const struct plan_target target = {
-		.backend = strcmp(backend, "cuda") == 0 ? ASSAY_CUDA : ASSAY_HOST,
-		.device = peek.name,
-		.host = host,
-		.cc = peek.cc,
-	};
-	const struct plan_filter filter = {
-		.checks = o->checks,
-		.shard_i = o->shard_i,
-		.shard_n = o->shard_n,
-	};
-	bool ok = true;
-	for (int i = 0; i < o->suites.n; i++) {
-		item[i].use = &o->suites.use[i];
-		const char *only = item[i].use->backend;
-		if (only && strcmp(only, backend) != 0)
-			fprintf(stderr, "assay run: %s is for %s alone: passed over\n", item[i].use->path, only);
-		else
-			ok = prepare(o, reg, &target, &filter, a, &item[i]) && ok;
-	}
-	if (!ok || !outputs_fit(o, item))
+	prepare_all(&planning, &err);
+	if (!planning.ok || !outputs_fit(o, item))
 		goto out;
 	if (o->shard && strcmp(o->shard, "auto") == 0)
 		fprintf(stderr, "assay run: %s\n", o->shard_words);
@@ -356,9 +383,8 @@ static int run_suites(struct run_options *o)
 	status = EXIT_PASS;
 	for (int i = 0; i < o->suites.n && !*base.interrupted; i++) {
 		int one = o->require_run ? EXIT_NOTHING_RUN : EXIT_PASS;
-		if (item[i].plan) {
+		if (item[i].plan)
 			one = run_item(o, &base, &item[i]);
-		}
 		status = worse(status, one);
 	}
 out:

@@ -94,6 +94,24 @@ static void hold_standard_files(void)
 			exit(EXIT_USAGE);
 }
 
+/* Who is meant to end this process, and when. */
+struct end {
+	pid_t pid;
+	bool meant; /* main has its status */
+};
+
+/* Code of a plugin that calls exit() must not decide what the status of a gate is, nor cut its output short in silence. */
+static void guard_exit(int status, void *arg)
+{
+	const struct end *end = arg;
+	if (end->meant || end->pid != getpid())
+		return;
+	fflush(stdout);
+	fprintf(stderr, "assay: a plugin's code called exit(%d) in assay itself; what was asked for is not done\n",
+		status);
+	_exit(EXIT_INCOMPLETE);
+}
+
 int main(int argc, char **argv)
 {
 	hold_standard_files();
@@ -105,6 +123,8 @@ int main(int argc, char **argv)
 	if (strcmp(verb, "__worker") == 0)
 		exit(worker_main(argc - 1, argv + 1));
 	signal(SIGPIPE, SIG_IGN);
+	struct end end = {.pid = getpid(), .meant = true};
+	on_exit(guard_exit, &end);
 	if (strcmp(verb, "--version") == 0 || strcmp(verb, "-V") == 0) {
 		print_version();
 		exit(flush_all(EXIT_PASS));
@@ -122,5 +142,8 @@ int main(int argc, char **argv)
 		exit(flush_all(EXIT_PASS));
 	}
 	optind = 0;
-	exit(flush_all(c->run(argc - 1, argv + 1)));
+	end.meant = false;
+	const int status = flush_all(c->run(argc - 1, argv + 1));
+	end.meant = true;
+	exit(status);
 }
