@@ -21,14 +21,15 @@ static const struct option long_options[] = {
 	{NULL, 0, NULL, 0},
 };
 
-/* Every record of the run into path, in one step: the old file is there until the new one is whole. */
-static bool copy_run(const char *from, const char *path, struct err *err)
+/* Every record of the run into path, in one step: the old file is there until the new one is whole. *opened: the new one could be begun. */
+static bool copy_run(const char *from, const char *path, bool *opened, struct err *err)
 {
 	char part[1100];
 	snprintf(part, sizeof part, "%s.part", path);
 	struct verdict_reader *r = verdict_open(from, err);
 	struct verdict_writer *w = r ? verdict_create(part, VERDICT_FORCE, err) : NULL;
 	bool ok = w != NULL, more = ok;
+	*opened = ok;
 	while (more) {
 		json_t *record = NULL;
 		enum verdict_got got = verdict_next(r, &record, err);
@@ -78,7 +79,11 @@ static int promote(const char *run_path, const char *dir, bool epoch)
 		goto done;
 	}
 	const bool first = access(p.epoch, F_OK) != 0;
-	if (!copy_run(run_path, p.last, &err) || ((epoch || first) && !copy_run(run_path, p.epoch, &err))) {
+	bool opened;
+	if (!copy_run(run_path, p.last, &opened, &err) ||
+	    ((epoch || first) && !copy_run(run_path, p.epoch, &opened, &err))) {
+		if (opened)
+			status = EXIT_INCOMPLETE;
 		fprintf(stderr, "assay baseline: %s\n", err.text);
 		goto done;
 	}

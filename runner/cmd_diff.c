@@ -257,6 +257,41 @@ static int compare_baselines(const struct options *o, const char *head, FILE *ou
 	return worse(status, compare(o, p.epoch, head, "against the epoch: what small steps have added up to", out));
 }
 
+/* The file to write, stdout for none or -. NULL: a message is printed. */
+static FILE *open_out(const struct options *o, char *const *file, int n)
+{
+	if (!o->out || strcmp(o->out, "-") == 0)
+		return stdout;
+	if (!o->force && cmd_would_replace(o->out)) {
+		char what[300];
+		snprintf(what, sizeof what, "%.200s exists", o->out);
+		refuse(what, "--force replaces it, -o names another file");
+		return NULL;
+	}
+	for (int i = 0; i < n; i++)
+		if (cmd_same_file(o->out, file[i])) {
+			refuse("-o names a file that is compared", "name another file");
+			return NULL;
+		}
+	FILE *out = fopen(o->out, "we");
+	if (!out)
+		fprintf(stderr, "assay diff: %s: cannot open for writing: %s\n", o->out, strerror(errno));
+	return out;
+}
+
+/* False, with a message, where it could not be written to its end. Half a comparison is none and is taken away; a device is no file of ours. */
+static bool close_out(FILE *out, const char *path, bool half)
+{
+	struct stat st;
+	bool written = fflush(out) == 0 && !ferror(out);
+	written = fclose(out) == 0 && written;
+	if (!written)
+		fprintf(stderr, "assay diff: %s: cannot write\n", path);
+	if ((half || !written) && lstat(path, &st) == 0 && S_ISREG(st.st_mode))
+		unlink(path);
+	return written;
+}
+
 static int run(int argc, char **argv)
 {
 	struct options o = {.diff = {.least = 0.01},
@@ -315,41 +350,18 @@ static int run(int argc, char **argv)
 		}
 		o.diff.filter = &filter;
 	}
-	FILE *out = stdout;
-	if (o.out && strcmp(o.out, "-") != 0) {
-		if (!o.force && cmd_would_replace(o.out)) {
-			char what[300];
-			snprintf(what, sizeof what, "%.200s exists", o.out);
-			status = refuse(what, "--force replaces it, -o names another file");
-			goto done;
-		}
-		for (int i = optind; i < argc; i++)
-			if (cmd_same_file(o.out, argv[i])) {
-				status = refuse("-o names a file that is compared", "name another file");
-				goto done;
-			}
-		out = fopen(o.out, "we");
-		if (!out) {
-			fprintf(stderr, "assay diff: %s: cannot open for writing: %s\n", o.out, strerror(errno));
-			goto done;
-		}
-	}
 	char **file = argv + optind;
+	FILE *out = open_out(&o, file, argc - optind);
+	if (!out)
+		goto done;
 	status = o.baseline ? compare_baselines(&o, file[0], out) : compare(&o, file[0], file[1], NULL, out);
-	bool written = fflush(out) == 0 && !ferror(out);
-	if (out != stdout)
-		written = fclose(out) == 0 && written;
-	if (!written) {
-		fprintf(stderr, "assay diff: %s: cannot write\n", o.out ? o.out : "standard output");
-		status = EXIT_USAGE;
-	}
-	struct stat st;
-	if (status == EXIT_USAGE && out != stdout && lstat(o.out, &st) == 0 && S_ISREG(st.st_mode))
-		unlink(o.out); /* half a comparison is none; a device is no file of ours */
 	if (o.advisory && (status == EXIT_FAIL || status == EXIT_INCOMPLETE)) {
 		fprintf(stderr, "assay diff: --advisory: exit 0; it would have been %d\n", status);
 		status = EXIT_PASS;
 	}
+	/* What fails on standard output main sees; it also knows a reader that has seen enough. */
+	if (out != stdout && !close_out(out, o.out, status == EXIT_USAGE))
+		status = worse(status, EXIT_INCOMPLETE);
 done:
 	arena_destroy(a);
 	return status;
@@ -379,6 +391,6 @@ const struct cmd cmd_diff = {
 		"      --advisory        exit 0, and say what it would have been\n"
 		"\n"
 		"Exit status: 0 no regression; 1 slower, or a new failure; 2 a file cannot be read; 3 nothing\n"
-		"comparable: no cell, or none of the times that the files have.\n",
+		"comparable: no cell, or none of the times that the files have; or FILE could not be written.\n",
 	.run = run,
 };

@@ -20,10 +20,11 @@ static const struct option long_options[] = {
 	{NULL, 0, NULL, 0},
 };
 
-static bool write_records(const char *out, bool force, json_t *records, struct err *err)
+/* *opened: it could be begun, and what failed is the writing. */
+static bool write_records(const char *out, bool force, json_t *records, bool *opened, struct err *err)
 {
 	struct verdict_writer *w = verdict_create(out, force ? VERDICT_FORCE : VERDICT_NEW, err);
-	bool ok = w != NULL;
+	bool ok = *opened = w != NULL;
 	for (size_t i = 0; ok && i < json_array_size(records); i++)
 		ok = verdict_write(w, json_array_get(records, i), err);
 	return w ? verdict_close(w, ok ? err : NULL) && ok : false;
@@ -72,11 +73,15 @@ static int merge(char **path, size_t n, const char *out, bool force, bool partia
 		err_set(&err, "out of memory");
 		goto failed;
 	}
-	if (!write_records(out, force, records, &err))
+	bool opened;
+	if (!write_records(out, force, records, &opened, &err)) {
+		if (opened)
+			status = EXIT_INCOMPLETE;
 		goto failed;
-	fprintf(strcmp(out, "-") == 0 ? stderr : stdout, "merged  %zu shards  %lld cells%s  -> %s\n", n,
-		(long long)json_integer_value(json_object_get(json_array_get(records, 0), "cells")),
-		whole ? "" : "  (not whole)", out);
+	}
+	const long long cells = json_integer_value(json_object_get(json_array_get(records, 0), "cells"));
+	fprintf(strcmp(out, "-") == 0 ? stderr : stdout, "merged  %zu shard%s  %lld cell%s%s  -> %s\n", n,
+		n == 1 ? "" : "s", cells, cells == 1 ? "" : "s", whole ? "" : "  (not whole)", out);
 	status = whole ? EXIT_PASS : EXIT_INCOMPLETE;
 	goto done;
 failed:
@@ -138,6 +143,6 @@ const struct cmd cmd_merge = {
 		"                        no footer then\n"
 		"\n"
 		"Exit status: 0 complete; 2 a file cannot be read, or they are no shards of one plan; 3 a shard is\n"
-		"missing, double or cut short.\n",
+		"missing, double or cut short, or FILE could not be written to its end.\n",
 	.run = run,
 };

@@ -229,7 +229,7 @@ static bool set_all(struct lines *l, const char *text, struct err *err)
 
 /* ---- the records that follow from the cells ------------------------------------------------------------------------- */
 
-/* New aggregates of ratio checks in the places of the old ones (by name); what is new comes before the footer. */
+/* New aggregates of ratio checks in the places of the old ones (by name). One without an old one stays out. */
 static void put_aggregates(struct lines *l, json_t *fresh)
 {
 	for (size_t i = 0; i < l->n; i++) {
@@ -374,7 +374,7 @@ static int rejudge(const char *path, const char *out, enum verdict_open how, cha
 	FILE *text = strcmp(out, "-") == 0 ? stderr : stdout;
 	if (l.torn)
 		fprintf(stderr, "assay rejudge: %s: the last line is cut short; it is left out\n", path);
-	fprintf(text, "rejudged  %zu cells", l.n_cells);
+	fprintf(text, "rejudged  %zu cell%s", l.n_cells, l.n_cells == 1 ? "" : "s");
 	for (int s = 0; s < ST_N; s++)
 		if (c.by_status[s] > 0)
 			fprintf(text, "  %lld %s", (long long)c.by_status[s], status_name((enum cell_status)s));

@@ -161,16 +161,21 @@ static int check(const char *table, const char *path)
 		say(&err);
 		goto done;
 	}
+	if (!table_check_keys(t, &run, &err)) {
+		fprintf(stderr, "%s:1: error: %s\n", table, err.text);
+		goto unload;
+	}
 	int checked, bad = table_check(t, &run, stdout, &checked);
 	const bool part = checked == 0 || !run.footer; /* what was not measured neither holds nor fails */
 	if (!run.footer)
 		fprintf(stderr, "assay table: %s was cut short: what is missing is not checked\n", path);
-	printf("%s  %d of %d rows met by %s, %d do%s not hold\n",
+	printf("%s  %d of %d row%s met by %s, %d do%s not hold\n",
 	       bad    ? "FAIL"
 	       : part ? "INCOMPLETE"
 		      : "PASS",
-	       checked, t->n_rows, path, bad, bad == 1 ? "es" : "");
+	       checked, t->n_rows, t->n_rows == 1 ? "" : "s", path, bad, bad == 1 ? "es" : "");
 	status = bad ? EXIT_FAIL : part ? EXIT_INCOMPLETE : EXIT_PASS;
+unload:
 	verdict_unload(&run);
 done:
 	arena_destroy(a);

@@ -1,9 +1,11 @@
 #include "npy.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "infile.h"
 #include "registry.h"
@@ -224,6 +226,15 @@ static bool check_fit(const struct npy_header *h, enum assay_dtype dtype, const 
 	return true;
 }
 
+/* Too short or too long. Returns false. */
+static bool says_length(bool is_short, size_t bytes, struct err *err)
+{
+	return err_set(err,
+		       is_short ? "it is cut short: its header promises %zu bytes of data"
+				: "it goes on after its %zu bytes of data",
+		       bytes);
+}
+
 bool npy_check(const char *path, struct err *err)
 {
 	struct npy_header h;
@@ -232,6 +243,11 @@ bool npy_check(const char *path, struct err *err)
 	if (f && !head)
 		err_set(err, "out of memory");
 	bool ok = head && npy_parse(head, fread(head, 1, HEADER_MAX + 12, f), &h, err);
+	struct stat st;
+	if (ok && fstat(fileno(f), &st) != 0)
+		ok = err_set(err, "%s", strerror(errno));
+	if (ok && (uint64_t)st.st_size != (uint64_t)h.data_offset + h.data_bytes)
+		ok = says_length((uint64_t)st.st_size < (uint64_t)h.data_offset + h.data_bytes, h.data_bytes, err);
 	free(head);
 	if (f)
 		fclose(f);
@@ -255,11 +271,11 @@ bool npy_read(const char *path, enum assay_dtype dtype, const struct assay_shape
 	if (!npy_parse(head, have, &h, err) || !check_fit(&h, dtype, shape, bytes, err))
 		goto done;
 	if (fseek(f, (long)h.data_offset, SEEK_SET) != 0 || fread(dst, 1, bytes, f) != bytes) {
-		err_set(err, "it is cut short: its header promises %zu bytes of data", bytes);
+		says_length(true, bytes, err);
 		goto done;
 	}
 	if (fgetc(f) != EOF) {
-		err_set(err, "it goes on after its %zu bytes of data", bytes);
+		says_length(false, bytes, err);
 		goto done;
 	}
 	ok = true;

@@ -21,7 +21,7 @@ struct npy_header {
 /* Parses the header of a file's first bytes. False with *err: not such a file, cut short, big-endian, Fortran order, … */
 bool npy_parse(const void *file, size_t bytes, struct npy_header *out, struct err *err);
 
-/* Whether the file can be read and its header holds together, without its data. *err begins with the path. */
+/* Whether the file can be read, its header holds together, and it is as long as that says; its data is not read. *err begins with the path. */
 bool npy_check(const char *path, struct err *err);
 
 /* Reads the data into dst (bytes long, row-major). The element type and the shape must be the file's; bf16 may stand in it as u2 or V2,

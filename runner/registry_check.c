@@ -2,6 +2,7 @@
  * place in the descriptor and what to write there. */
 #include <ctype.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "registry.h"
@@ -26,6 +27,20 @@ static bool is_name(const char *s, bool dots)
 		start = false;
 	}
 	return !start;
+}
+
+/* A name that is none, so that it can be printed: what is no printable ASCII as \xNN, at most the first 40 bytes. */
+static const char *printable(const char *s, char out[200])
+{
+	size_t n = 0, i = 0;
+	if (!s)
+		return "(null)";
+	for (; s[i] && i < 40; i++) {
+		const unsigned char c = (unsigned char)s[i];
+		n += (size_t)snprintf(out + n, 200 - n, c < 0x20 || c > 0x7e ? "\\x%02x" : "%c", c);
+	}
+	snprintf(out + n, 200 - n, "%s", s[i] ? "..." : "");
+	return out;
 }
 
 static bool is_whole(double v)
@@ -251,13 +266,14 @@ static bool check_shapes(const struct assay_kernel *k, struct err *err)
 
 bool registry_check_kernel(const struct assay_kernel *k, struct err *err)
 {
+	char shown[200];
 	if (k->abi != ASSAY_ABI)
 		return err_set(err,
 			       "a kernel has ABI number %u and this program wants %d; build it against this adapter.h",
 			       k->abi, ASSAY_ABI);
 	if (!is_name(k->name, true) || !strchr(k->name, '.'))
 		return err_set(err, "a kernel's name must be family.name in [a-z0-9_], it is '%s'",
-			       k->name ? k->name : "(null)");
+			       printable(k->name, shown));
 	if (!k->doc || !*k->doc)
 		return err_set(err, "kernel '%s' lacks its line of doc", k->name);
 	if (k->n_params < 0 || k->n_params > ASSAY_MAX_PARAMS || (k->n_params && !k->params))

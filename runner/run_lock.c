@@ -94,7 +94,8 @@ struct run_lock *run_lock_take(const char *uuid, const char *device, const char 
 		}
 		if (!told && ev->say) {
 			char sentence[512];
-			snprintf(sentence, sizeof sentence, "waiting for %s: in use by %s", device, who);
+			snprintf(sentence, sizeof sentence, "waiting for %s: in use by %s; --no-wait fails instead",
+				 device, who);
 			ev->say(ev->ctx, sentence);
 			told = true;
 		}

@@ -120,6 +120,20 @@ static void put_line(FILE *f, const char *word, const char *text)
 	fputc('\n', f);
 }
 
+bool table_check_keys(const struct table *t, const struct verdict_file *run, struct err *err)
+{
+	for (int k = 0; k < t->n_keys; k++) {
+		bool known = run->n_cells == 0;
+		for (size_t i = 0; i < run->n_cells && !known; i++)
+			known = json_object_get(json_object_get(run->cell[i], "point"), t->key[k]) ||
+				json_object_get(json_object_get(run->cell[i], "params"), t->key[k]);
+		if (!known)
+			return err_set(err, "key '%s' is neither an axis nor a parameter of any cell of the run",
+				       t->key[k]);
+	}
+	return true;
+}
+
 int table_check(const struct table *t, const struct verdict_file *run, FILE *f, int *checked)
 {
 	struct arena *a = arena_create();

@@ -137,9 +137,8 @@ static void functions(const struct table *t, const char *name, FILE *f)
 		"\treturn best ? best : other;\n}\n\n",
 		name, name, name, name, name, name, name, name, name, name, name, name);
 	fprintf(f,
-		"/* The arm that serves a kernel at a point; NULL: the table has neither a row nor a default for it. "
-		"Rows that name the\n"
-		" * kernel speak first, then globs in their order, then rows of every kernel. */\n"
+		"/* The arm that serves a kernel at a point; NULL: the table has neither a row nor a default for it.\n"
+		" * Rows that name the kernel speak first, then globs in their order, then rows of every kernel. */\n"
 		"static inline const char *%s_arm(const char *kernel",
 		name);
 	parameters(t, f);

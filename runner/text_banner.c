@@ -96,7 +96,7 @@ static void geometry_text(const struct text *t, FILE *f, const json_t *c)
 	char buf[32];
 	json_object_foreach(json_object_get(c, "geometries"), name, params)
 	{
-		fprintf(f, "%s%s:", semi, name);
+		fprintf(f, "%s%s%s", semi, name, json_object_size(params) ? ":" : "");
 		json_object_foreach(params, param, value)
 			fprintf(f, " %s=%s", param, text_number_text(buf, json_number_value(value)));
 		semi = "; ";

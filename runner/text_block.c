@@ -137,7 +137,8 @@ static void findings_block(FILE *f, int width, const json_t *cell, const char *s
 			differ_block(f, width, x);
 	}
 	if (more)
-		text_field(f, width, "", "and %d more findings of this cell in the record", more);
+		text_field(f, width, "", "and %d more finding%s of this cell in the record", more,
+			   more == 1 ? "" : "s");
 }
 
 static void timing_block(FILE *f, int width, const struct row *r, const json_t *cell)

@@ -422,7 +422,7 @@ static void proven_text(const struct text *t, FILE *f)
 		within += speaks_of_time(r) && r->within;
 		gated += r->judged && r->gating;
 	}
-	if (timed) {
+	if (within || (timed && t->footer && text_integer(t->footer, "exit") == EXIT_PASS)) {
 		fprintf(f, "%stiming %s%s", sep, text_count(a, within), gated == 0 ? " (diagnostic)" : "");
 		sep = ", ";
 	}

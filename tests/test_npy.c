@@ -190,6 +190,10 @@ START_TEST(refuses_what_does_not_fit)
 		struct err e = {0};
 		write_file(path, file, (size_t)((int)n + bad[i].extra));
 		bool ok = npy_read(path, bad[i].t, &bad[i].s, got, 6 * assay_dtype_bytes(bad[i].t), &e);
+		/* A wrong length is seen without the tensor, and in the same words. */
+		struct err early = {0};
+		ck_assert_int_eq(npy_check(path, &early), bad[i].extra == 0);
+		ck_assert_str_eq(early.text, bad[i].extra ? e.text : "");
 		unlink(path);
 		ck_assert(!ok);
 		ck_assert_msg(strncmp(e.text, path, strlen(path)) == 0 && strstr(e.text, bad[i].says), "%s", e.text);

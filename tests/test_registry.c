@@ -205,6 +205,8 @@ LACK(l_none, (void)x)
 LACK(l_abi, x->k.abi = 7)
 LACK(l_name, x->k.name = "twice")
 LACK(l_name_case, x->k.name = "Demo.twice")
+LACK(l_name_raw, x->k.name = "demo.\n\x1b[31m\xff")
+LACK(l_name_long, x->k.name = "X234567890123456789012345678901234567890123456789")
 LACK(l_doc, x->k.doc = NULL)
 LACK(l_shape, x->k.shape = NULL)
 LACK(l_work, x->k.work = NULL)
@@ -256,6 +258,8 @@ static const struct {
 	{l_abi, "ABI number 7"},
 	{l_name, "must be family.name"},
 	{l_name_case, "must be family.name"},
+	{l_name_raw, "it is 'demo.\\x0a\\x1b[31m\\xff'"},
+	{l_name_long, "it is 'X234567890123456789012345678901234567890...'"},
 	{l_doc, "lacks its line of doc"},
 	{l_shape, "lacks its shape hook"},
 	{l_work, "lacks its work hook"},

@@ -178,6 +178,7 @@ class RunParts(RunBase):
                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
             line = waiting.stderr.readline()
             self.assertIn('waiting for', line)
+            self.assertIn('--no-wait', line)
             self.assertIn('somebody', line)
         out, err = waiting.communicate(timeout=60)
         self.assertEqual(waiting.returncode, 0, err)
