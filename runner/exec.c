@@ -302,7 +302,8 @@ enum exec_outcome exec_cell(struct exec *x, const struct cell *c, const struct e
 	if (!r.st)
 		goto done;
 	held = facts_data(r.st, r.facts);
-	facts_work(r.st, r.facts);
+	if (!facts_work(r.st, r.facts, err))
+		goto done;
 	tell(&r);
 	if (r.st->subject[0].unsupported) {
 		outcome = EXEC_OK; /* nothing to hold the other arms against: the cell is skipped */

@@ -42,7 +42,7 @@ static void set_real(json_t *o, const char *key, double v)
 	json_object_set_new(o, key, isfinite(v) ? json_real(v) : json_null());
 }
 
-void facts_work(struct stage *st, json_t *facts)
+bool facts_work(struct stage *st, json_t *facts, struct err *err)
 {
 	const struct assay_kernel *k = st->cell->kernel;
 	struct assay_work w = {NAN, NAN, NAN};
@@ -53,12 +53,25 @@ void facts_work(struct stage *st, json_t *facts)
 		f.distinct[t] = t < k->n_tensors && st->in[t] ? st->in[t]->distinct : -1;
 		f.nonzero[t] = t < k->n_tensors && st->in[t] ? st->in[t]->nonzero : -1;
 	}
-	if (k->work)
+	if (k->work) {
+		/* The peaks are judged by them: of a NAN nothing would be implausible. */
 		k->work(&st->cell->point, &f, &w);
+		const struct {
+			const char *name;
+			double v;
+		} part[] = {{"bytes", w.bytes}, {"least_bytes", w.least_bytes}, {"flop", w.flop}};
+		for (size_t i = 0; i < sizeof part / sizeof *part; i++)
+			if (!isfinite(part[i].v) || part[i].v < 0) {
+				json_decref(o);
+				return err_set(err, "the work hook of %s says %s %g: a finite number from 0 is wanted",
+					       k->name, part[i].name, part[i].v);
+			}
+	}
 	set_real(o, "bytes", w.bytes);
 	set_real(o, "least_bytes", w.least_bytes);
 	set_real(o, "flop", w.flop);
 	json_object_set_new(facts, "work", o);
+	return true;
 }
 
 bool facts_digests(struct stage *st, const struct evidence *ev, struct facts_sha *sha, struct err *err)

@@ -11,7 +11,8 @@
 
 /* `data` findings of broken promises (a pass where there is none) and the audit. Returns whether every promise held. */
 bool facts_data(struct stage *st, json_t *facts);
-void facts_work(struct stage *st, json_t *facts);
+/* False with *err where the kernel gives what is no amount: NAN, infinite, below 0. */
+bool facts_work(struct stage *st, json_t *facts, struct err *err);
 /* out_sha256 by subject, empty where it did not run. */
 struct facts_sha {
 	char hex[STAGE_SUBJECTS][65];

@@ -67,6 +67,47 @@ START_TEST(honest)
 }
 END_TEST
 
+/* What is no amount of work makes the cell an error: by it nothing could be called implausible. */
+static struct assay_work told;
+
+static void tell_work(const struct assay_point *pt, const struct assay_facts *facts, struct assay_work *out)
+{
+	*out = told;
+}
+
+START_TEST(no_amount_of_work)
+{
+	static const struct {
+		struct assay_work work;
+		const char *name; /* NULL: taken */
+	} cases[] = {{{NAN, 1, 1}, "bytes nan"}, {{1, INFINITY, 1}, "least_bytes inf"},
+		     {{1, 1, -1}, "flop -1"},    {{1, 1, NAN}, "flop nan"},
+		     {{-8, 1, 1}, "bytes -8"},   {{0, 0, 0}, NULL},
+		     {{1e15, 1e15, 1e18}, NULL}};
+	struct assay_kernel k = zoo;
+	k.work = tell_work;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct bed b;
+		struct cell c;
+		struct err err = {{0}};
+		json_t *facts = NULL;
+		bed_open(&b, NULL);
+		ZOO_CELL(&c, &k, "shipped", "packed");
+		checks_of(&c);
+		told = cases[i].work;
+		const struct exec_sink sink = {.beat = &b.beat, .part = part, .ctx = &b};
+		const enum exec_outcome got = exec_cell(b.exec, &c, &sink, &facts, &err);
+		ck_assert_int_eq(got, cases[i].name ? EXEC_FAILED : EXEC_OK);
+		if (cases[i].name)
+			ck_assert_msg(strstr(err.text, cases[i].name) && strstr(err.text, "test.zoo"), "%s", err.text);
+		else
+			all_pass(facts);
+		json_decref(facts);
+		bed_close(&b);
+	}
+}
+END_TEST
+
 struct fault {
 	const char *arm, *check, *status, *key, *value, *text;
 };
@@ -261,6 +302,7 @@ int main(void)
 	TCase *t = tcase_create("exec_more");
 	tcase_set_timeout(t, 60);
 	tcase_add_test(t, honest);
+	tcase_add_test(t, no_amount_of_work);
 	tcase_add_loop_test(t, fault_is_caught, 0, sizeof(faults) / sizeof(*faults));
 	tcase_add_test(t, container_changed_in_the_rounds);
 	tcase_add_test(t, masked);

@@ -194,6 +194,7 @@ struct assay_facts {
 	int64_t nonzero[ASSAY_MAX_TENSORS];
 };
 
+/* Finite and at least 0, or the cell is an error. */
 struct assay_work {
 	double bytes; /* moved by the shipped algorithm: each operand once per use that misses */
 	double least_bytes; /* each distinct element touched once: no launch can move less */
