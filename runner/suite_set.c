@@ -30,6 +30,16 @@ static struct yaml_node *value_parse(struct loader *l, const char *file, const c
 	return yaml_parse(l->arena, file, yaml, n, l->diags);
 }
 
+/* What rejudge calls the parts of a margin. A kernel's axis may have such a name: then its values are numbers. */
+static bool names_a_margin(const char *path)
+{
+	static const char *const names[] = {"margin", "warn", "floor"};
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (strcmp(path, names[i]) == 0)
+			return true;
+	return false;
+}
+
 static void override_make(struct loader *l, const char *text)
 {
 	struct arena *a = l->arena;
@@ -46,6 +56,14 @@ static void override_make(struct loader *l, const char *text)
 	if (!v)
 		return;
 	char *path = arena_strndup(a, text, (size_t)(eq - text));
+	if (names_a_margin(path) && eq[1 + strspn(eq + 1, "0123456789.,+- []")]) {
+		diag_add(l->diags, DIAG_ERROR, at, "'%s' cannot be set from the command line", path);
+		diag_note(l->diags, (struct mark){0},
+			  "a margin is a rule of the suite: margins: [{match: {}, fail: 3%%}]; assay rejudge FILE "
+			  "--set "
+			  "margin=3%% judges a run again under another one");
+		return;
+	}
 	if (!strchr(path, '.') && !grammar_find(grammar_override, path) && grammar_find(grammar_suite, path)) {
 		diag_add(l->diags, DIAG_ERROR, at, "'%s' cannot be set from the command line", path);
 		diag_note(l->diags, (struct mark){0},
