@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+enum { STATS_LAST_LOOK = 64 }; /* of stats_looks */
 enum { STATS_MAX_ROUNDS = 1024 }; /* the interval is exact up to here: 524,800 Walsh averages */
 
 struct summary {

@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <stdlib.h>
 
+#include "stats.h"
 #include "text_parts.h"
 
 /* "out[t=2,h=17]", as the record has it, or from coordinates alone. */
@@ -191,7 +192,8 @@ static void rule_block(FILE *f, int width, const json_t *cell, bool timing)
 		text_field(f, width, "rule", "margin %s", text_get(cell, "rule"));
 	const json_t *w = json_object_get(cell, "waiver");
 	if (json_is_object(w))
-		text_field(f, width, "waiver", "%s expects %s until %s: %s", text_get(w, "id"), text_get(w, "expect"),
+		text_field(f, width, "waiver", "%s expects %s%s%s until %s: %s", text_get(w, "id"),
+			   text_get(w, "expect"), *text_get(w, "arm") ? " of " : "", text_get(w, "arm"),
 			   *text_get(w, "until") ? text_get(w, "until") : "further notice", text_get(w, "reason"));
 	/* Never wrapped: it is to be copied. */
 	fprintf(f, "   %-9s %s\n", "rerun", text_get(cell, "rerun"));
@@ -266,9 +268,35 @@ void text_add_block(struct text *t, const struct row *r, const json_t *cell)
 						 .kernel = r->kernel};
 }
 
+/* What would settle an undecided cell, its price, and the setting that allows so many rounds where the suite's own does not. */
+static void price_text(const json_t *cell, char *out, size_t cap)
+{
+	const json_t *timing = json_object_get(cell, "timing"), *measure = json_object_get(cell, "measure"),
+		     *judge = json_object_get(cell, "judge");
+	const double more = text_number(timing, "rounds_more"), total = text_number(timing, "n") + more,
+		     per_round = text_number(measure, "wall_ns") / fmax(1, text_number(measure, "rounds"));
+	const bool by_rounds = strcmp(text_get(timing, "reason"), "rounds") == 0,
+		   fixed = text_number(judge, "rounds") > 0;
+	const double allowed = text_number(judge, fixed ? "rounds" : "max_rounds");
+	char seconds[24], price[48] = "", how[48] = "";
+	out[0] = 0;
+	if (!(more > 0)) {
+		if (by_rounds)
+			snprintf(out, cap, "   even %d rounds would probably not settle it at this margin",
+				 STATS_MAX_ROUNDS);
+		return;
+	}
+	if (isfinite(per_round))
+		snprintf(price, sizeof price, ", %s", text_seconds(seconds, more * per_round));
+	if ((by_rounds || strcmp(text_get(timing, "reason"), "too_few") == 0) && total > allowed)
+		snprintf(how, sizeof how, ": --set timing.%s=%.0f",
+			 !fixed && total <= STATS_LAST_LOOK ? "max_rounds" : "rounds", total);
+	snprintf(out, cap, "   %.0f more rounds%s settle it%s", more, price, how);
+}
+
 void text_add_line(struct text *t, const struct row *r, const json_t *cell, const char *word)
 {
-	char *text = NULL, ratio[24], lo[24], hi[24], price[64] = "", number[96] = "";
+	char *text = NULL, ratio[24], lo[24], hi[24], price[160] = "", number[96] = "";
 	const json_t *timing = json_object_get(cell, "timing");
 	char key[600];
 	alike_key(t, r, cell, key, sizeof key);
@@ -279,15 +307,7 @@ void text_add_line(struct text *t, const struct row *r, const json_t *cell, cons
 		return;
 	}
 	if (r->status == ST_INCONCLUSIVE && isfinite(r->ratio)) {
-		double more = text_number(timing, "rounds_more"),
-		       wall = text_number(json_object_get(cell, "measure"), "wall_ns");
-		double per_round = wall / fmax(1, text_number(json_object_get(cell, "measure"), "rounds"));
-		char seconds[24];
-		if (more > 0 && isfinite(per_round))
-			snprintf(price, sizeof price, "   %.0f more rounds, %s settle it", more,
-				 text_seconds(seconds, more * per_round));
-		else if (more > 0)
-			snprintf(price, sizeof price, "   %.0f more rounds settle it", more);
+		price_text(cell, price, sizeof price);
 		snprintf(number, sizeof number, "   %s [%s, %s]", text_ratio(ratio, r->ratio), text_ratio(lo, r->lo),
 			 text_ratio(hi, r->hi));
 	}
