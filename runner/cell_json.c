@@ -46,7 +46,7 @@ _Static_assert(sizeof(struct checks) == 920, "checks_fields");
 _Static_assert(sizeof(struct fill_rule) == 184, "rule_fields");
 _Static_assert(sizeof(struct promise) == 32, "promise_fields");
 _Static_assert(sizeof(struct cell_arm) == 56, "arm_fields");
-_Static_assert(sizeof(struct cell) == 4000, "cell_fields");
+_Static_assert(sizeof(struct cell) == 4008, "cell_fields");
 #endif
 
 static const struct field timing_fields[] = {
@@ -161,18 +161,31 @@ static const struct field arm_fields[] = {
 };
 
 static const struct field cell_fields[] = {
-	F(cell, plan_index, T_I64),     F(cell, id, T_TEXT),
-	F(cell, suite, T_TEXT),         F(cell, suite_path, T_TEXT),
-	F(cell, set_words, T_TEXT),     F(cell, case_id, T_TEXT),
-	F(cell, kernel_name, T_TEXT),   F(cell, geometry, T_TEXT),
-	F(cell, data, T_TEXT),          F(cell, seed, T_U64),
-	F(cell, weight, T_DOUBLE),      F(cell, selection, T_INT),
-	F(cell, selected, T_TEXT),      F(cell, margin_fail, T_DOUBLE),
-	F(cell, margin_warn, T_DOUBLE), F(cell, margin_floor_ns, T_I64),
-	F(cell, gate, T_BOOL),          F(cell, waiver, T_TEXT),
-	F(cell, waiver_expect, T_TEXT), F(cell, waiver_reason, T_TEXT),
-	F(cell, waiver_until, T_TEXT),  A(cell, tag, T_TEXT, MAX_LIST),
-	F(cell, skip, T_TEXT),          {NULL, 0, T_INT, 0},
+	F(cell, plan_index, T_I64),
+	F(cell, id, T_TEXT),
+	F(cell, suite, T_TEXT),
+	F(cell, suite_path, T_TEXT),
+	F(cell, set_words, T_TEXT),
+	F(cell, case_id, T_TEXT),
+	F(cell, kernel_name, T_TEXT),
+	F(cell, geometry, T_TEXT),
+	F(cell, data, T_TEXT),
+	F(cell, seed, T_U64),
+	F(cell, weight, T_DOUBLE),
+	F(cell, selection, T_INT),
+	F(cell, selected, T_TEXT),
+	F(cell, margin_fail, T_DOUBLE),
+	F(cell, margin_warn, T_DOUBLE),
+	F(cell, margin_floor_ns, T_I64),
+	F(cell, gate, T_BOOL),
+	F(cell, waiver, T_TEXT),
+	F(cell, waiver_expect, T_TEXT),
+	F(cell, waiver_reason, T_TEXT),
+	F(cell, waiver_until, T_TEXT),
+	F(cell, waiver_arm, T_TEXT),
+	A(cell, tag, T_TEXT, MAX_LIST),
+	F(cell, skip, T_TEXT),
+	{NULL, 0, T_INT, 0},
 };
 
 static const size_t type_size[] = {

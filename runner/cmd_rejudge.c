@@ -340,7 +340,7 @@ static int rejudge(const char *path, const char *out, enum verdict_open how, cha
 	const json_t *tau = json_object_get(header, "tau");
 	struct record_env env = {.tau = json_is_number(tau) ? json_number_value(tau) : 0.0025, .today = today};
 	record_judge_run(l.cell, l.n_cells, &env);
-	aggregates = record_aggregates(l.cell, l.n_cells);
+	aggregates = record_aggregates(l.cell, l.n_cells, header);
 	put_aggregates(&l, aggregates);
 	put_footer(&l, aggregates, env.noisy, n_set > 0);
 	if (n_set > 0)

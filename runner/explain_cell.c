@@ -257,7 +257,8 @@ static void print_verdict_rules(const struct suite *s, const struct cell *c)
 		line(0, "waiver", "none", "", nowhere);
 		return;
 	}
-	snprintf(text, sizeof text, "%s expects %s%s%s: %s", c->waiver, c->waiver_expect,
+	snprintf(text, sizeof text, "%s expects %s%s%s%s%s: %s", c->waiver, c->waiver_expect,
+		 c->waiver_arm ? " of " : "", c->waiver_arm ? c->waiver_arm : "",
 		 c->waiver_until && *c->waiver_until ? " until " : "", c->waiver_until ? c->waiver_until : "",
 		 c->waiver_reason);
 	line(0, "waiver", text, "waivers", explain_waiver_mark(s, c->waiver));

@@ -146,8 +146,9 @@ static json_t *waiver(const struct suite *s, const struct cell *c)
 	const struct mark at = explain_waiver_mark(s, c->waiver);
 	if (!c->waiver)
 		return json_null();
-	return json_pack("{s:s, s:s, s:o, s:s, s:o}", "id", c->waiver, "expect", c->waiver_expect, "until",
-			 text_or_null(c->waiver_until), "reason", c->waiver_reason, "at", place(&at));
+	return json_pack("{s:s, s:s, s:o, s:o, s:s, s:o}", "id", c->waiver, "expect", c->waiver_expect, "arm",
+			 text_or_null(c->waiver_arm), "until", text_or_null(c->waiver_until), "reason",
+			 c->waiver_reason, "at", place(&at));
 }
 
 json_t *explain_json(const struct plan *p, const struct registry *r, const struct target *t, const struct cell *c,

@@ -130,14 +130,14 @@ static const struct slot margin_rows[] = {{"match", SELECTOR, .required = true,
 					   .doc = "slower by more: a pass with a note"},
 					  {"floor", .scalar = SC_TIME, .doc = "differences below it never fail"},
 					  {0}};
-static const struct slot waiver_rows[] = {{"id", .scalar = SC_NAME, .required = true, .doc = "its name in records"},
-					  {"match", SELECTOR, .required = true, .doc = "the cells it is for"},
-					  {"expect", .words = grammar_statuses, .required = true,
-					   .doc = "the status that is waived"},
-					  {"reason", .scalar = SC_WORD, .required = true,
-					   .doc = "why, for the reader of a report"},
-					  {"until", .scalar = SC_DATE, .doc = "the last day, YYYY-MM-DD"},
-					  {0}};
+static const struct slot waiver_rows[] =
+	{{"id", .scalar = SC_NAME, .required = true, .doc = "its name in records"},
+	 {"match", SELECTOR, .required = true, .doc = "the cells it is for"},
+	 {"expect", .words = grammar_statuses, .required = true, .doc = "the status that is waived"},
+	 {"arm", .scalar = SC_WORD, .doc = "the arm that is known to fail; none: any of the cell"},
+	 {"reason", .scalar = SC_WORD, .required = true, .doc = "why, for the reader of a report"},
+	 {"until", .scalar = SC_DATE, .doc = "the last day, YYYY-MM-DD"},
+	 {0}};
 static const struct slot rig_rows[] = {{"match", SELECTOR, .required = true,
 					.doc = "which machines; keys: device, backend, cc, host"},
 				       {"timing", .words = gates, .required = true,

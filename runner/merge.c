@@ -296,7 +296,7 @@ json_t *merge_records(struct merge_shard *shard, size_t n, json_t *command, bool
 	struct run_counts c = {0};
 	for (size_t i = 0; i < n_cells; i++)
 		record_count(cell[i], &c);
-	json_t *aggregates = record_aggregates(cell, n_cells), *a, *out = json_array();
+	json_t *aggregates = record_aggregates(cell, n_cells, header), *a, *out = json_array();
 	size_t i;
 	json_array_foreach(aggregates, i, a) record_count_aggregate(a, &c);
 	int status = record_exit(&c, false, false);

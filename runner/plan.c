@@ -140,11 +140,9 @@ static void settle(struct cell *c, struct arena *a)
 	}
 }
 
-bool plan_cell(const struct plan *p, int64_t i, struct arena *a, struct cell *out, struct err *err)
+/* The cell at this point of the product. */
+static bool make_cell(const struct plan *p, int64_t number, struct arena *a, struct cell *out, struct err *err)
 {
-	if (i < 0 || i >= plan_count(p))
-		return err_set(err, "no cell %" PRId64 " in a plan of %" PRId64, i, plan_count(p));
-	int64_t number = cell_set_nth(chosen(p), p->shard_n ? i * p->shard_n + p->shard_i - 1 : i);
 	struct group g;
 	plan_locate(p, number, &g);
 	const struct suite_case *c = g.space->c;
@@ -182,6 +180,20 @@ bool plan_cell(const struct plan *p, int64_t i, struct arena *a, struct cell *ou
 		return false;
 	settle(out, a);
 	return true;
+}
+
+bool plan_cell(const struct plan *p, int64_t i, struct arena *a, struct cell *out, struct err *err)
+{
+	if (i < 0 || i >= plan_count(p))
+		return err_set(err, "no cell %" PRId64 " in a plan of %" PRId64, i, plan_count(p));
+	return make_cell(p, cell_set_nth(chosen(p), p->shard_n ? i * p->shard_n + p->shard_i - 1 : i), a, out, err);
+}
+
+bool plan_whole_cell(const struct plan *p, int64_t i, struct arena *a, struct cell *out, struct err *err)
+{
+	if (i < 0 || i >= p->whole.count)
+		return err_set(err, "no cell %" PRId64 " in a whole plan of %" PRId64, i, p->whole.count);
+	return make_cell(p, cell_set_nth(&p->whole, i), a, out, err);
 }
 
 int64_t plan_find(const struct plan *p, const char *id)

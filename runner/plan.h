@@ -57,7 +57,7 @@ struct cell {
 	bool gate; /* by the rigs: timing is a gate here, else a diagnostic */
 	struct mark rig_mark;
 	const char *waiver, *waiver_expect, *waiver_reason; /* id or NULL */
-	const char *waiver_until;
+	const char *waiver_until, *waiver_arm; /* each may be NULL */
 	const char *tag[MAX_LIST]; /* NULL-terminated within the array or full */
 	const char *skip; /* NULL, or why the whole cell is skipped */
 };
@@ -102,8 +102,9 @@ const struct plan_target *plan_target_of(const struct plan *p);
 /* Of case c of the suite, before filters: points of the product, and how many of them `exclude` takes out. */
 int64_t plan_case_points(const struct plan *p, int c);
 int64_t plan_case_excluded(const struct plan *p, int c);
-/* Cells before filters and shards. */
+/* Cells before filters and shards; and cell i of them, as plan_cell. */
 int64_t plan_whole_count(const struct plan *p);
+bool plan_whole_cell(const struct plan *p, int64_t i, struct arena *a, struct cell *out, struct err *err);
 /* What of case c the cells of this plan take part in, after exclusions, filters and the shard; flags by index, memory from a. */
 struct plan_seen {
 	int64_t cells;

@@ -219,6 +219,7 @@ bool rules_apply(struct group *g, struct arena *a, struct cell *c, struct err *e
 		c->waiver_expect = w->expect;
 		c->waiver_reason = w->reason;
 		c->waiver_until = w->until;
+		c->waiver_arm = w->arm;
 	}
 	return true;
 }

@@ -119,6 +119,8 @@ static json_t *waiver_json(const struct cell *c)
 	json_t *o = json_object();
 	json_object_set_new(o, "id", json_string(c->waiver));
 	json_object_set_new(o, "expect", text_or_null(c->waiver_expect));
+	if (c->waiver_arm)
+		json_object_set_new(o, "arm", json_string(c->waiver_arm));
 	json_object_set_new(o, "reason", text_or_null(c->waiver_reason));
 	json_object_set_new(o, "until", text_or_null(c->waiver_until));
 	return o;

@@ -71,8 +71,12 @@ struct run_counts {
 };
 void record_count(const json_t *cell, struct run_counts *c);
 /* The aggregates of the ratio checks in these cells: one a case, kernel, point and distribution, in the order of the cells. New array of
- * records, empty where no cell has such a check. Pure. */
-json_t *record_aggregates(json_t *const *cells, size_t n);
+ * records, empty where no cell has such a check. One of which the plan has more cells, by its header, is `incomplete`; header: NULL: these are
+ * all. Pure. */
+json_t *record_aggregates(json_t *const *cells, size_t n, const json_t *header);
+/* For the header: how many cells, before filters and shards, each ratio check's aggregate is over, by its name and by that without the
+ * distribution. New object. */
+json_t *record_ratio_groups(const struct plan *p);
 void record_count_aggregate(const json_t *aggregate, struct run_counts *c);
 int record_exit(const struct run_counts *c, bool strict, bool require_run);
 

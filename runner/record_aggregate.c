@@ -63,7 +63,11 @@ static void add_cell(struct group *g, const json_t *cell)
 	const char *status = record_text(cell, "status"), *reason = record_text(x, "reason");
 	bool confounded = reason && strcmp(reason, "confounded") == 0;
 	enum cell_status s = status_of(status);
-	bool right = s == ST_PASS || s == ST_INCONCLUSIVE || s == ST_REGRESSION || s == ST_XFAIL;
+	/* Slow and known to be is still a right ratio; wrong and known to be is none. */
+	const char *expect = record_text(json_object_get(cell, "waiver"), "expect");
+	bool known_slow =
+		s == ST_XFAIL && expect && (strcmp(expect, "regression") == 0 || strcmp(expect, "inconclusive") == 0);
+	bool right = s == ST_PASS || s == ST_INCONCLUSIVE || s == ST_REGRESSION || known_slow;
 	double weight = record_number(cell, "weight", NAN);
 	g->planned++;
 	g->n_weighted_planned += isfinite(weight);
@@ -159,13 +163,32 @@ static json_t *agree_json(const struct group *g, int n, const struct group *me, 
 	return o;
 }
 
+/* What the run was to give, before filters and shards: cells by the name of a group, and of a family. */
+struct whole {
+	const json_t *groups; /* of the header; NULL: it does not say */
+	int64_t left; /* cells of the plan that are not here, where it does not say */
+};
+
+/* Cells without which nothing can be said of g. */
+static int64_t cells_left(const struct whole *w, const struct group *g, int n, const struct group *me, bool agree)
+{
+	const json_t *planned = agree ? me->family : me->name;
+	int64_t here = 0;
+	if (!w->groups)
+		return w->left;
+	for (int i = 0; i < n; i++)
+		if (&g[i] == me || (agree && json_equal(g[i].family, me->family)))
+			here += g[i].planned;
+	return json_integer_value(json_object_get(w->groups, json_string_value(planned))) - here;
+}
+
 static json_t *copy(const json_t *o, const char *key)
 {
 	json_t *j = json_object_get(o, key);
 	return j ? json_deep_copy(j) : json_null();
 }
 
-static json_t *group_json(const struct group *all, int n, const struct group *g)
+static json_t *group_json(const struct group *all, int n, const struct group *g, const struct whole *w)
 {
 	const json_t *check = json_object_get(g->first, "ratio_check");
 	bool geomean = record_true(check, "geomean"), weighted = record_true(check, "weighted");
@@ -201,11 +224,17 @@ static json_t *group_json(const struct group *all, int n, const struct group *g)
 	const char *verdict = isfinite(bar) ? judged->lo >= bar ? "met" : "missed" : "none";
 	json_t *reason = json_null();
 	json_t *unproven = controls_reason(g, "unproven", 2);
+	const int64_t left = cells_left(w, all, n, g, isfinite(tolerance));
 	if (g->confounded) {
 		verdict = "invalid";
 		reason = controls_reason(g, "confounded", 3);
 		if (!reason)
 			reason = json_string("confounded: the arms differ in more than they claim");
+	} else if (left > 0) {
+		/* What a part says is no answer to a question that is asked of all. */
+		verdict = "invalid";
+		reason = json_sprintf("incomplete: %lld cell%s of %s did not run", (long long)left,
+				      left == 1 ? "" : "s", w->groups ? "this ratio" : "the plan");
 	} else if (g->n == 0) {
 		verdict = "invalid";
 		reason = json_sprintf("no_cells: none of %d cells has a ratio", g->planned);
@@ -226,9 +255,43 @@ static json_t *group_json(const struct group *all, int n, const struct group *g)
 	return o;
 }
 
-json_t *record_aggregates(json_t *const *cells, size_t n)
+static void count_into(json_t *o, const json_t *name)
+{
+	const char *key = json_string_value(name);
+	if (key)
+		json_object_set_new(o, key, json_integer(json_integer_value(json_object_get(o, key)) + 1));
+}
+
+json_t *record_ratio_groups(const struct plan *p)
+{
+	const struct suite *s = plan_suite(p);
+	json_t *o = json_object();
+	bool asked = false;
+	for (int i = 0; i < s->n_cases; i++)
+		asked |= (s->cases[i].checks.on & 1u << CHECK_RATIO) != 0;
+	for (int64_t i = 0, n = asked ? plan_whole_count(p) : 0; i < n; i++) {
+		struct arena *a = arena_create();
+		struct cell c;
+		if (plan_whole_cell(p, i, a, &c, NULL) && c.checks.on & 1u << CHECK_RATIO) {
+			json_t *cell = record_cell_begin(&c), *name = group_name(cell, true),
+			       *family = group_name(cell, false);
+			count_into(o, name);
+			count_into(o, family);
+			json_decref(family);
+			json_decref(name);
+			json_decref(cell);
+		}
+		arena_destroy(a);
+	}
+	return o;
+}
+
+json_t *record_aggregates(json_t *const *cells, size_t n, const json_t *header)
 {
 	json_t *out = json_array(), *index = json_object();
+	struct whole w = {.groups = json_object_get(header, "ratio_groups")};
+	if (!w.groups) /* a file of before: the plan as a whole */
+		w.left = (int64_t)fmax(0, record_number(header, "plan_cells", 0) - (double)n);
 	struct group *g = NULL;
 	int n_groups = 0;
 	size_t ratio_cells = 0;
@@ -260,7 +323,7 @@ json_t *record_aggregates(json_t *const *cells, size_t n)
 		judge_weighted(g[i].cell, g[i].n, &g[i].weighted);
 	}
 	for (int i = 0; i < n_groups; i++)
-		json_array_append_new(out, group_json(g, n_groups, &g[i]));
+		json_array_append_new(out, group_json(g, n_groups, &g[i], &w));
 	for (int i = 0; i < n_groups; i++) {
 		json_decref(g[i].name);
 		json_decref(g[i].family);
@@ -273,7 +336,10 @@ json_t *record_aggregates(json_t *const *cells, size_t n)
 
 void record_count_aggregate(const json_t *aggregate, struct run_counts *c)
 {
-	const char *verdict = record_text(aggregate, "verdict");
+	const char *verdict = record_text(aggregate, "verdict"), *reason = record_text(aggregate, "reason");
+	/* Who asks for a part is told that the bar is not judged, and gets the status of the part. */
+	if (reason && strncmp(reason, "incomplete:", 11) == 0)
+		return;
 	c->bars_missed += verdict && strcmp(verdict, "missed") == 0;
 	c->aggregates_invalid += verdict && strcmp(verdict, "invalid") == 0;
 }

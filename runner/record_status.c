@@ -38,8 +38,41 @@ static enum cell_status finding_status(const json_t *f)
 	return s == ST_N ? ST_ERROR : s;
 }
 
-/* The first finding of the worst status, or NULL where all pass. */
-static const json_t *worst_finding(const json_t *cell, enum cell_status *worst)
+static bool same_text(const char *a, const char *b)
+{
+	return a && b && strcmp(a, b) == 0;
+}
+
+/* Whether the waiver (NULL: none) is for this very finding. One that names no arm is of the cell: no waiver of an arm is for it. */
+static bool waives(const json_t *waiver, const json_t *f)
+{
+	const char *arm = record_text(waiver, "arm");
+	return same_text(record_text(waiver, "expect"), status_name(finding_status(f))) &&
+	       (!arm || same_text(arm, record_text(f, "arm")));
+}
+
+/* Waived, or a weaker finding that follows from a waived one: an arm that writes nothing also differs from shipped, and of data that break their
+ * promise nothing in the cell can be right. */
+static bool covered(const json_t *waiver, const json_t *cell, const json_t *f)
+{
+	size_t i;
+	json_t *g;
+	if (!waiver)
+		return false;
+	if (waives(waiver, f))
+		return true;
+	json_array_foreach(json_object_get(cell, "checks"), i, g)
+	{
+		const char *arm = record_text(g, "arm");
+		if (waives(waiver, g) && finding_status(g) < finding_status(f) &&
+		    (!arm || same_text(arm, record_text(f, "arm"))))
+			return true;
+	}
+	return false;
+}
+
+/* The first finding of the worst status, or NULL where all pass: of those that the waiver is for (mine), or of those that it leaves. */
+static const json_t *worst_finding(const json_t *cell, const json_t *waiver, bool mine, enum cell_status *worst)
 {
 	const json_t *found = NULL;
 	size_t i;
@@ -51,8 +84,9 @@ static const json_t *worst_finding(const json_t *cell, enum cell_status *worst)
 		if (s == ST_PASS || s == ST_XFAIL || s == ST_XPASS)
 			continue;
 		/* The census belongs to the ratio check, which names it confounded. */
-		const char *check = record_text(f, "check");
-		if (check && strcmp(check, "census") == 0)
+		if (same_text(record_text(f, "check"), "census"))
+			continue;
+		if (mine ? !waives(waiver, f) : covered(waiver, cell, f))
 			continue;
 		if (s < *worst || !found) {
 			*worst = s;
@@ -225,58 +259,115 @@ static char *with_prefix(char *prefix, char *text)
 	return both;
 }
 
-static void apply_waiver(const json_t *cell, const struct record_env *env, bool timing_silent, enum cell_status *s,
-			 char **reason)
+/* What a waiver that has not expired says of a cell. */
+struct waived {
+	const json_t *waiver; /* NULL: none speaks */
+	const json_t *finding; /* the worst that it is for; NULL: none */
+	bool timing, silence; /* it is for the timing verdict, for a cell that never answered */
+	bool all_timing; /* no timing verdict is left to be judged */
+};
+
+/* timed: the timing status where timing is a gate, else ST_PASS. */
+static struct waived waived_of(const json_t *cell, const struct record_env *env, enum cell_status timed, bool silent)
 {
-	const json_t *w = json_object_get(cell, "waiver");
-	const char *id = record_text(w, "id"), *expect = record_text(w, "expect");
+	struct waived w = {.waiver = json_object_get(cell, "waiver")};
+	const char *expect = record_text(w.waiver, "expect"), *arm = record_text(w.waiver, "arm");
+	enum cell_status worst;
+	if (!record_text(w.waiver, "id") || !expect || waiver_expired(w.waiver, env))
+		return (struct waived){0};
+	w.finding = worst_finding(cell, w.waiver, true, &worst);
+	w.timing = timed != ST_PASS && same_text(expect, status_name(timed)) &&
+		   (!arm || same_text(arm, record_text(cell, "selected")));
+	w.silence = silent && !arm && same_text(expect, "error");
+	/* A cell that failed as a whole has no time that says anything. An arm that failed has. */
+	w.all_timing = w.timing || (w.finding && !record_text(w.finding, "arm"));
+	return w;
+}
+
+/* What the arms of a cell say of a waiver that found nothing: whether its arm, or any but shipped, could run at all. */
+static bool nobody_ran(const json_t *cell, const json_t *waiver)
+{
+	const char *named = record_text(waiver, "arm");
+	size_t i, others = 0, others_run = 0, named_run = 0;
+	json_t *a;
+	json_array_foreach(json_object_get(cell, "arms"), i, a)
+	{
+		const char *role = record_text(a, "role");
+		const bool runs = !record_text(a, "unsupported"),
+			   other = role && strcmp(role, "shipped") != 0 && strcmp(role, "null") != 0;
+		others += other;
+		others_run += other && runs;
+		named_run += runs && same_text(named, record_text(a, "name"));
+	}
+	return named ? named_run == 0 : others > 0 && others_run == 0;
+}
+
+/* The waiver's word on the status of what it leaves. */
+static void apply_waiver(const json_t *cell, const struct record_env *env, const struct waived *w, char *waived_text,
+			 bool nothing_said, enum cell_status *s, char **reason)
+{
+	const json_t *stored = json_object_get(cell, "waiver");
+	const char *id = record_text(stored, "id"), *expect = record_text(stored, "expect");
+	const bool used = w->finding || w->timing || w->silence;
+	if (used && (*s == ST_PASS || *s == ST_SKIP)) {
+		free(*reason);
+		*reason = with_prefix(text_of("waived by %s", id), waived_text);
+		*s = ST_XFAIL;
+		return;
+	}
+	free(waived_text);
 	if (!id || !expect || *s == ST_SKIP)
 		return;
-	bool equal = strcmp(status_name(*s), expect) == 0;
-	if (waiver_expired(w, env)) {
+	if (waiver_expired(stored, env)) {
 		if (*s != ST_PASS || *reason == NULL) {
-			char *p = text_of("waiver %s expired on %s", id, record_text(w, "until"));
+			char *p = text_of("waiver %s expired on %s", id, record_text(stored, "until"));
 			*reason = with_prefix(p, *reason);
 		}
-	} else if (equal) {
-		*reason = with_prefix(text_of("waived by %s", id), *reason);
-		*s = ST_XFAIL;
-	} else if (*s == ST_PASS && !timing_silent) {
+	} else if (!used && *s == ST_PASS && !nothing_said) {
 		free(*reason);
 		*reason = text_of("waiver %s expects %s and the cell passes: remove the waiver", id, expect);
 		*s = ST_XPASS;
 	}
 }
 
+static char *silence_text(void)
+{
+	return text_of("nothing came back from this cell: no check ran and nothing was timed");
+}
+
 enum cell_status record_judge_status(json_t *cell, const struct record_env *env, struct timing_outcome t)
 {
-	enum cell_status found, timed = timing_status(t), s;
-	const json_t *finding = worst_finding(cell, &found);
+	enum cell_status found, timed = timing_status(t), s = ST_PASS;
 	/* Off the rig timing is a diagnostic: it is told and names nothing. A table that serves an arm nobody times is wrong on any
 	 * machine. */
-	bool gate = record_true(cell, "gating") || t.reason == TR_NOT_TIMED;
-	size_t i, others = 0, others_run = 0;
+	const bool gate = record_true(cell, "gating") || t.reason == TR_NOT_TIMED;
+	size_t i;
 	json_t *a;
 	const char *unsupported = NULL;
 	json_array_foreach(json_object_get(cell, "arms"), i, a)
 	{
-		const char *role = record_text(a, "role");
-		const bool other = role && strcmp(role, "shipped") != 0 && strcmp(role, "null") != 0;
-		others += other;
-		others_run += other && !record_text(a, "unsupported");
-		if (role && strcmp(role, "shipped") == 0 && !unsupported)
+		if (same_text(record_text(a, "role"), "shipped") && !unsupported)
 			unsupported = record_text(a, "unsupported");
 	}
 
 	/* Every check leaves a finding and every timing a measure: a record with neither is of a cell that never answered. */
-	bool silent = json_array_size(json_object_get(cell, "checks")) == 0 &&
-		      !json_is_object(json_object_get(cell, "measure"));
+	const bool silent = !unsupported && json_array_size(json_object_get(cell, "checks")) == 0 &&
+			    !json_is_object(json_object_get(cell, "measure"));
+
+	/* What is waived is taken out first; all else is judged as if it had not been there. */
+	const struct waived w = waived_of(cell, env, gate ? timed : ST_PASS, silent);
+	const json_t *finding = worst_finding(cell, w.waiver, false, &found);
+	char *waived_text = w.finding   ? finding_text(w.finding)
+			    : w.timing  ? record_timing_text(cell, t)
+			    : w.silence ? silence_text()
+					: NULL;
+	if (w.all_timing)
+		timed = ST_PASS;
 
 	char *reason = NULL;
-	s = ST_PASS;
-	if (silent && !unsupported) {
+	if (silent && !w.silence) {
 		s = ST_ERROR;
-		reason = text_of("nothing came back from this cell: no check ran and nothing was timed");
+		reason = silence_text();
 	} else if (finding && (found <= timed || found == ST_SKIP || !gate)) {
 		s = found;
 		reason = finding_text(finding);
@@ -294,12 +385,12 @@ enum cell_status record_judge_status(json_t *cell, const struct record_env *env,
 		reason = record_timing_text(cell, t);
 	}
 
-	/* A waiver of a timing status says nothing where timing is no gate, or was not asked for. */
-	const char *expect = record_text(json_object_get(cell, "waiver"), "expect");
-	bool about_timing = expect && (strcmp(expect, "regression") == 0 || strcmp(expect, "inconclusive") == 0);
-	/* Nor does one of a cell of which nothing but shipped can run here. */
-	const bool nobody = others > 0 && others_run == 0;
-	apply_waiver(cell, env, nobody || (about_timing && (!gate || t.verdict == TV_NONE)), &s, &reason);
+	/* A waiver of a timing status says nothing where timing is no gate, or was not asked for; nor does one of arms that cannot run here. */
+	const json_t *stored = json_object_get(cell, "waiver");
+	const char *expect = record_text(stored, "expect");
+	const bool about_timing = same_text(expect, "regression") || same_text(expect, "inconclusive");
+	apply_waiver(cell, env, &w, waived_text,
+		     nobody_ran(cell, stored) || (about_timing && (!gate || t.verdict == TV_NONE)), &s, &reason);
 
 	json_object_set_new(cell, "status", json_string(status_name(s)));
 	json_t *text = reason && reason[0] ? json_string(reason) : NULL;

@@ -268,6 +268,10 @@ static void facts(FILE *f, const json_t *cell)
 		markup_xml(f, text_get(waiver, "id"));
 		fputs(" expects ", f);
 		markup_xml(f, text_get(waiver, "expect"));
+		if (*text_get(waiver, "arm")) {
+			fputs(" of ", f);
+			markup_xml(f, text_get(waiver, "arm"));
+		}
 		fputs(": ", f);
 		markup_xml(f, text_get(waiver, "reason"));
 		if (*text_get(waiver, "until")) {

@@ -156,7 +156,7 @@ static bool run_all(struct run *r, const struct run_resumed *old, json_t *header
 	}
 	if (!run_cells(r, resumed ? old->ids : NULL, err) || !run_settle(r, err))
 		return false;
-	if (!run_write_aggregates(r, json_object_get(header, "calibration"), err))
+	if (!run_write_aggregates(r, header, err))
 		return false;
 	if (!r->job->keep_tau_out && !run_interrupted(r))
 		run_pairs_store(&r->pairs, r->job);

@@ -133,13 +133,12 @@ static json_t *correlation_record(const struct run_aggregates *a)
 	return o;
 }
 
-json_t *run_aggregates_records(struct run_aggregates *a, const json_t *calibration, json_t *end,
-			       struct run_counts *counts)
+json_t *run_aggregates_records(struct run_aggregates *a, const json_t *header, json_t *end, struct run_counts *counts)
 {
-	json_t *list = record_aggregates(a->cell, a->n), *x;
+	json_t *list = record_aggregates(a->cell, a->n, header), *x;
 	size_t i;
 	json_array_foreach(list, i, x) record_count_aggregate(x, counts);
-	json_t *sentinels = json_object_get(calibration, "sentinels");
+	json_t *sentinels = json_object_get(json_object_get(header, "calibration"), "sentinels");
 	if (json_is_object(sentinels))
 		json_array_append_new(list, sentinels_record(sentinels, json_is_object(end) ? end : NULL));
 	json_t *correlation = correlation_record(a);

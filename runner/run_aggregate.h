@@ -13,8 +13,7 @@ struct run_aggregates *run_aggregates_create(void);
 void run_aggregates_destroy(struct run_aggregates *a); /* NULL is fine */
 /* A final cell; kept (a reference) where a ratio check wants it. */
 bool run_aggregates_add(struct run_aggregates *a, json_t *cell);
-/* The aggregate records, a list. calibration: of the header, for the sentinels at the start; end: those at the end, or NULL. New reference. */
-json_t *run_aggregates_records(struct run_aggregates *a, const json_t *calibration, json_t *end,
-			       struct run_counts *counts);
+/* The aggregate records, a list. header: for what was planned and the sentinels at the start; end: those at the end, or NULL. New reference. */
+json_t *run_aggregates_records(struct run_aggregates *a, const json_t *header, json_t *end, struct run_counts *counts);
 
 #endif

@@ -62,28 +62,11 @@ static json_t *end_sentinels(struct run *r)
 	return sentinels;
 }
 
-/* What part of a plan's cells say is no answer to a question that is asked of all. */
-static void not_believed(json_t *list, int64_t left)
+bool run_write_aggregates(struct run *r, const json_t *header, struct err *err)
 {
-	json_t *record;
-	size_t i;
-	json_array_foreach(list, i, record)
-	{
-		if (!json_is_string(json_object_get(record, "check")))
-			continue;
-		json_object_set_new(record, "verdict", json_string("invalid"));
-		json_object_set_new(record, "reason",
-				    json_sprintf("incomplete: %lld cell%s of the plan did not run", (long long)left,
-						 left == 1 ? "" : "s"));
-	}
-}
-
-bool run_write_aggregates(struct run *r, const json_t *calibration, struct err *err)
-{
+	const json_t *calibration = json_object_get(header, "calibration");
 	json_t *end = json_object_get(calibration, "sentinels") ? end_sentinels(r) : NULL;
-	json_t *list = run_aggregates_records(r->aggregates, calibration, end, &r->counts), *record;
-	if (r->done < plan_count(r->job->plan))
-		not_believed(list, plan_count(r->job->plan) - r->done);
+	json_t *list = run_aggregates_records(r->aggregates, header, end, &r->counts), *record;
 	json_t *processes = run_pairs_record(&r->pairs);
 	bool ok = true;
 	if (processes)

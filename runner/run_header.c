@@ -322,6 +322,7 @@ json_t *run_header(const struct run_job *job, const json_t *opened, const char *
 	json_object_set_new(h, "plan_hash", json_string(hash));
 	json_object_set_new(h, "cells", json_integer(plan_count(job->plan)));
 	json_object_set_new(h, "plan_cells", json_integer(plan_whole_count(job->plan)));
+	json_object_set_new(h, "ratio_groups", record_ratio_groups(job->plan));
 	json_object_set_new(h, "filter", filter_json(job->filter));
 	json_object_set_new(h, "cases", cases);
 	json_object_set_new(h, "serving", serving);

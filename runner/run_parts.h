@@ -53,7 +53,7 @@ bool run_one_cell(struct run *r, int64_t index, struct err *err);
 
 /* Fresh processes look at what is pending; then the verdicts are final and their lines are written. */
 bool run_settle(struct run *r, struct err *err);
-bool run_write_aggregates(struct run *r, const json_t *calibration, struct err *err);
+bool run_write_aggregates(struct run *r, const json_t *header, struct err *err);
 /* After the file is closed properly a signal outranks all but usage. */
 int run_exit_status(const struct run *r);
 bool run_write_footer(struct run *r, int status, struct err *err);

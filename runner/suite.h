@@ -109,6 +109,7 @@ struct waiver {
 	const char *id, *reason;
 	struct selector match;
 	const char *expect; /* status that is waived: "mismatch", … */
+	const char *arm; /* whose failure is waived; NULL: that of any arm, and of the cell */
 	char until[11]; /* YYYY-MM-DD, inclusive; "" : no date */
 	struct mark mark;
 };

@@ -118,6 +118,7 @@ static bool waiver_make(struct loader *l, const struct yaml_node *v, struct waiv
 	w->id = text_of(v, "id");
 	w->reason = text_of(v, "reason");
 	w->expect = text_of(v, "expect");
+	w->arm = text_of(v, "arm");
 	if (until)
 		memcpy(w->until, until, sizeof w->until);
 	for (const struct waiver *old = l->full->s.waiver; old < w; old++)

@@ -236,6 +236,7 @@ static void fill_cell(struct cell *c)
 	c->waiver_expect = some_text();
 	c->waiver_reason = some_text();
 	c->waiver_until = some_text();
+	c->waiver_arm = some_text();
 	some_list(c->tag, MAX_LIST);
 	c->skip = some_text();
 }
@@ -274,6 +275,7 @@ static void same_cell(struct cell *a, struct cell *b)
 	SAME(waiver_expect);
 	SAME(waiver_reason);
 	SAME(waiver_until);
+	SAME(waiver_arm);
 	SAME(skip);
 	SAME_LIST(tag);
 	SAME_LIST(timing.order_list);

@@ -71,7 +71,7 @@ START_TEST(numbers)
 			const json_t *want = json_object_get(json_object_get(run, "want"), estimators[e]);
 			json_t *cells[16];
 			const size_t n = judged(run, estimators[e], NULL, cells);
-			json_t *got = record_aggregates(cells, n);
+			json_t *got = record_aggregates(cells, n, NULL);
 			ck_assert_int_eq(json_array_size(got), 2);
 			for (size_t d = 0; d < 2; d++) {
 				const json_t *a = json_array_get(got, d),
@@ -114,7 +114,7 @@ static void controlled(const char *census, const char *rates, const char *verdic
 	json_t *c = json_loads(census, 0, NULL), *r = json_loads(rates, 0, NULL);
 	const struct census_files files = {c, r, "census.json", "rates.json"};
 	const size_t n = judged(run, "paired", &files, cells);
-	json_t *got = record_aggregates(cells, n);
+	json_t *got = record_aggregates(cells, n, NULL);
 	const json_t *a = json_array_get(got, 0);
 	ck_assert_msg(strcmp(text(a, "verdict"), verdict) == 0, "%s: %s", text(a, "verdict"), text(a, "reason"));
 	ck_assert_msg(strstr(text(a, "reason"), begins) == text(a, "reason"), "%s", text(a, "reason"));

@@ -99,6 +99,99 @@ START_TEST(waivers)
 }
 END_TEST
 
+static void add_finding(json_t *cell, const char *check, const char *arm, const char *status)
+{
+	json_array_append_new(json_object_get(cell, "checks"), json_pack("{s:s, s:s?, s:s, s:s}", "check", check, "arm",
+									 arm, "status", status, "text", "x"));
+}
+
+/* A waiver takes out what it is for and what follows from it: all else of the cell names the status. */
+START_TEST(waiver_hides_nothing_else)
+{
+	struct record_env env = plain;
+	struct cell c = cell_of("split=4");
+	c.waiver = "W1";
+	c.waiver_expect = "mismatch";
+	c.waiver_arm = "split=2";
+	json_t *cell = record_cell_begin(&c), *facts = facts_of(64, 1, 1, 1);
+	record_merge_facts(cell, facts);
+	json_decref(facts);
+	expect(cell, &env, ST_XPASS, "pass", "");
+	add_finding(cell, "identity", "split=2", "mismatch");
+	expect(cell, &env, ST_XFAIL, "pass", "");
+	ck_assert_str_eq(text(cell, "reason"), "waived by W1: identity split=2: x");
+	/* Weaker, of the same arm: it follows. Of another arm: it does not. */
+	add_finding(cell, "invariant", "split=2", "invalid");
+	expect(cell, &env, ST_XFAIL, "pass", "");
+	json_t *before = json_deep_copy(cell);
+	add_finding(cell, "invariant", "split=4", "invalid");
+	expect(cell, &env, ST_INVALID, "pass", "");
+	json_decref(cell);
+	cell = json_deep_copy(before);
+	add_finding(cell, "identity", "split=4", "mismatch");
+	expect(cell, &env, ST_MISMATCH, "pass", "");
+	ck_assert_str_eq(text(cell, "reason"), "identity split=4: x");
+	/* Without an arm any arm's is waived; a worse one never. */
+	json_object_del(json_object_get(cell, "waiver"), "arm");
+	expect(cell, &env, ST_XFAIL, "pass", "");
+	add_finding(cell, "reference", "split=2", "wrong");
+	expect(cell, &env, ST_WRONG, "pass", "");
+	json_decref(cell);
+	json_decref(before);
+
+	/* The served arm is slower, or undecided, beside a known mismatch. */
+	static const struct {
+		double ratio;
+		int n;
+		const char *confirm, *verdict, *reason;
+		enum cell_status st;
+	} slow[] = {{1.2, 64, "none", "regression", "", ST_REGRESSION},
+		    {1.2, 64, "fresh", "inconclusive", "unconfirmed", ST_INCONCLUSIVE},
+		    {1.0, 4, "none", "inconclusive", "too_few", ST_INCONCLUSIVE}};
+	for (size_t i = 0; i < sizeof slow / sizeof *slow; i++) {
+		cell = record_cell_begin(&c);
+		facts = facts_of(slow[i].n, 1, slow[i].ratio, 1);
+		record_merge_facts(cell, facts);
+		json_decref(facts);
+		add_finding(cell, "identity", "split=2", "mismatch");
+		json_object_set_new(json_object_get(cell, "judge"), "confirm", json_string(slow[i].confirm));
+		expect(cell, &env, slow[i].st, slow[i].verdict, slow[i].reason);
+		/* Nor does a waiver of the time hide the mismatch; one of another arm's time is for nothing here. */
+		json_object_set_new(json_object_get(cell, "waiver"), "expect", json_string(status_name(slow[i].st)));
+		json_object_set_new(json_object_get(cell, "waiver"), "arm", json_string("split=4"));
+		expect(cell, &env, ST_MISMATCH, slow[i].verdict, slow[i].reason);
+		json_array_remove(json_object_get(cell, "checks"), 1);
+		expect(cell, &env, ST_XFAIL, slow[i].verdict, slow[i].reason);
+		json_object_set_new(json_object_get(cell, "waiver"), "arm", json_string("split=2"));
+		expect(cell, &env, slow[i].st, slow[i].verdict, slow[i].reason);
+		json_decref(cell);
+	}
+
+	/* Of data that break their promise nothing can be right, whatever it is called by; of an arm's waiver that is no matter. */
+	c.waiver_arm = NULL;
+	c.waiver_expect = "invalid";
+	cell = record_cell_begin(&c);
+	facts = facts_of(64, 1, 1.2, 1);
+	record_merge_facts(cell, facts);
+	json_decref(facts);
+	add_finding(cell, "data", NULL, "invalid");
+	add_finding(cell, "reference", "split=4", "wrong");
+	ck_assert_int_eq(record_judge(cell, &env, false), ST_XFAIL);
+	json_object_set_new(json_object_get(cell, "waiver"), "arm", json_string("split=4"));
+	ck_assert_int_eq(record_judge(cell, &env, false), ST_INVALID_DATA);
+	json_decref(cell);
+
+	/* An arm that cannot run here, or is not in the cell, passes nothing. */
+	c.waiver_expect = "mismatch";
+	c.waiver_arm = "split=2";
+	c.arm[1].unsupported = "not on this backend";
+	cell = record_cell_begin(&c);
+	add_finding(cell, "identity", "split=4", "pass");
+	ck_assert_int_ne(record_judge(cell, &env, false), ST_XPASS);
+	json_decref(cell);
+}
+END_TEST
+
 /* ---- a run ---------------------------------------------------------------------------------------------------------- */
 
 static void add_confirm(json_t *cell, double ratio)
@@ -262,7 +355,7 @@ START_TEST(ratio_checks)
 	ck_assert_str_eq(text(timing(cells[0]), "verdict"), "pass");
 	const json_t *x = json_object_get(timing(cells[0]), "of_over");
 	ck_assert(fabs(json_number_value(json_object_get(x, "ratio")) - 1.20) < 0.02);
-	json_t *all = record_aggregates(cells, 4);
+	json_t *all = record_aggregates(cells, 4, NULL);
 	ck_assert_uint_eq(json_array_size(all), 2);
 	const json_t *wide = json_array_get(all, 0), *mid = json_array_get(all, 1);
 	double r0 = json_number_value(json_object_get(x, "ratio"));
@@ -277,13 +370,77 @@ START_TEST(ratio_checks)
 	record_count_aggregate(wide, &c);
 	ck_assert(c.bars_missed == 0 && c.aggregates_invalid == 0);
 	json_decref(all);
+
+	/* A bar is judged where every cell of the whole plan's group ran, and agreement where all distributions did. */
+	static const struct {
+		const char *header, *wide, *mid;
+	} parts[] = {
+		{"{}", "met", "met"},
+		{"{'plan_cells': 4}", "met", "met"},
+		{"{'plan_cells': 6}", "2 cells of the plan", "2 cells of the plan"},
+		{"{'plan_cells': 60, 'ratio_groups': {'gate/mla.absorb_q/wide/P': 2, 'gate/mla.absorb_q/mid/P': 2, "
+		 "'gate/mla.absorb_q/P': 4}}",
+		 "met", "met"},
+		{"{'plan_cells': 6, 'ratio_groups': {'gate/mla.absorb_q/wide/P': 3, 'gate/mla.absorb_q/mid/P': 2, "
+		 "'gate/mla.absorb_q/P': 5}}",
+		 "1 cell of this ratio", "1 cell of this ratio"},
+	};
+	char *point = json_dumps(json_object_get(cells[0], "point"), JSON_COMPACT);
+	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+		char header[600] = "";
+		size_t n_header = 0;
+		for (const char *s = parts[i].header; *s; s++) {
+			/* P: the point, its quotes escaped. */
+			if (*s != 'P') {
+				header[n_header++] = *s == '\'' ? '"' : *s;
+				continue;
+			}
+			for (const char *q = point; *q; q++) {
+				if (*q == '"')
+					header[n_header++] = '\\';
+				header[n_header++] = *q;
+			}
+		}
+		json_t *h = json_loads(header, 0, NULL);
+		ck_assert_msg(h != NULL, "%s", header);
+		all = record_aggregates(cells, 4, h);
+		for (int k = 0; k < 2; k++) {
+			const char *want = k ? parts[i].mid : parts[i].wide;
+			const json_t *a = json_array_get(all, k);
+			struct run_counts part = {0};
+			record_count_aggregate(a, &part);
+			ck_assert(part.bars_missed == 0 && part.aggregates_invalid == 0);
+			const bool met = strcmp(want, "met") == 0;
+			ck_assert_str_eq(text(a, "verdict"), met ? "met" : "invalid");
+			ck_assert_msg(met || (strncmp(text(a, "reason"), "incomplete: ", 12) == 0 &&
+					      strstr(text(a, "reason"), want)),
+				      "%s", text(a, "reason"));
+		}
+		json_decref(all);
+		json_decref(h);
+	}
+	free(point);
+
+	/* A cell that is known to be wrong has no ratio to count; one that is known to be slow has. */
+	json_object_set_new(cells[0], "status", json_string("xfail"));
+	for (int slow = 0; slow < 2; slow++) {
+		json_object_set_new(cells[0], "waiver",
+				    json_pack("{s:s, s:s}", "id", "W1", "expect", slow ? "regression" : "mismatch"));
+		all = record_aggregates(cells, 4, NULL);
+		g = json_object_get(json_array_get(all, 0), "geomean");
+		ck_assert_int_eq(json_integer_value(json_object_get(g, "n")), slow ? 2 : 1);
+		ck_assert_int_eq(json_integer_value(json_object_get(g, "of")), 2);
+		json_decref(all);
+	}
+	json_object_set_new(cells[0], "waiver", json_null());
+	json_object_set_new(cells[0], "status", json_string("pass"));
 	json_decref(cells[2]);
 	json_decref(cells[3]);
 
 	/* The other distribution says something else: neither number is believed. */
 	cells[2] = ratio_record("q", "mid", 1, 1.60, 0.02, 1.10);
 	cells[3] = ratio_record("k", "mid", 2, 1.60, 0.02, 1.10);
-	all = record_aggregates(cells, 4);
+	all = record_aggregates(cells, 4, NULL);
 	ck_assert_str_eq(text(json_array_get(all, 0), "verdict"), "invalid");
 	ck_assert(strncmp(text(json_array_get(all, 0), "reason"), "disagree", 8) == 0);
 	json_decref(all);
@@ -295,7 +452,7 @@ START_TEST(ratio_checks)
 	record_judge(cells[0], &plain, false);
 	ck_assert_str_eq(text(cells[0], "status"), "invalid");
 	ck_assert_str_eq(text(timing(cells[0]), "reason"), "confounded");
-	all = record_aggregates(cells, 2);
+	all = record_aggregates(cells, 2, NULL);
 	ck_assert_str_eq(text(json_array_get(all, 0), "reason"), "confounded: HMMA 0 -> 512");
 	ck_assert_int_eq(json_integer_value(json_object_get(json_object_get(json_array_get(all, 0), "geomean"), "n")),
 			 2);
@@ -314,7 +471,7 @@ START_TEST(ratio_checks)
 				      json_pack("{s:s, s:s, s:s, s:s, s:s}", "check", "census", "arm", "split=4",
 						"control", found[i].control, "status", found[i].status, "text",
 						found[i].text));
-	all = record_aggregates(cells, 2);
+	all = record_aggregates(cells, 2, NULL);
 	const json_t *controls = json_object_get(json_array_get(all, 0), "controls");
 	ck_assert_str_eq(text(json_object_get(controls, "machine_code"), "text"), "HMMA 0 -> 512");
 	ck_assert_str_eq(text(json_object_get(controls, "issue_interval"), "status"), "invalid");
@@ -324,7 +481,7 @@ START_TEST(ratio_checks)
 
 	/* The lower end decides: 1.15 with a bar of 1.149 is not met. */
 	json_t *close[1] = {ratio_record("k", "wide", 2, 1.15, 0.02, 1.149)};
-	all = record_aggregates(close, 1);
+	all = record_aggregates(close, 1, NULL);
 	ck_assert_str_eq(text(json_array_get(all, 0), "verdict"), "missed");
 	record_count_aggregate(json_array_get(all, 0), &c);
 	ck_assert(c.bars_missed == 1);
@@ -335,7 +492,7 @@ START_TEST(ratio_checks)
 				  ratio_record("q", "wide", 1, 1.60, 0.02, 1.30)};
 		for (int i = 0; i < 2; i++)
 			json_object_set_new(json_object_get(two[i], "ratio_check"), "geomean", json_boolean(geomean));
-		all = record_aggregates(two, 2);
+		all = record_aggregates(two, 2, NULL);
 		const json_t *bar = json_object_get(json_array_get(all, 0), "bar");
 		ck_assert_str_eq(text(bar, "by"), geomean ? "geomean" : "weighted");
 		ck_assert_str_eq(text(json_array_get(all, 0), "verdict"), geomean ? "met" : "missed");
@@ -366,26 +523,26 @@ START_TEST(ratio_checks)
 	/* An arm that takes as long is not slower. */
 	json_t *equal[1] = {ratio_record("k", "wide", 2, 1.15, 0.02, 1.10)};
 	json_t *arms = json_object_get(equal[0], "arms");
-	all = record_aggregates(equal, 1);
+	all = record_aggregates(equal, 1, NULL);
 	ck_assert_int_eq(json_integer_value(json_object_get(json_array_get(all, 0), "slower")), 1);
 	json_decref(all);
 	json_object_set(json_array_get(arms, 2), "samples_ns", json_object_get(json_array_get(arms, 0), "samples_ns"));
 	record_judge(equal[0], &plain, false);
-	all = record_aggregates(equal, 1);
+	all = record_aggregates(equal, 1, NULL);
 	ck_assert_int_eq(json_integer_value(json_object_get(json_array_get(all, 0), "slower")), 0);
 	json_decref(all);
 	json_decref(equal[0]);
 	/* A cell in error is left out, and n of m says so. */
 	record_fail(cells[1], ST_ERROR, "crashed");
 	record_judge(cells[1], &plain, false);
-	all = record_aggregates(&cells[1], 1);
+	all = record_aggregates(&cells[1], 1, NULL);
 	ck_assert_str_eq(text(json_array_get(all, 0), "verdict"), "invalid");
 	ck_assert(json_is_null(json_object_get(json_object_get(json_array_get(all, 0), "geomean"), "ratio")));
 	json_decref(all);
 	json_decref(close[0]);
 	for (int i = 0; i < 4; i++)
 		json_decref(cells[i]);
-	all = record_aggregates(NULL, 0);
+	all = record_aggregates(NULL, 0, NULL);
 	ck_assert_uint_eq(json_array_size(all), 0);
 	json_decref(all);
 }
@@ -399,6 +556,7 @@ int main(void)
 	tcase_add_test(t, precedence);
 	tcase_add_test(t, failures_survive_judging);
 	tcase_add_test(t, waivers);
+	tcase_add_test(t, waiver_hides_nothing_else);
 	tcase_add_test(t, confirmation);
 	tcase_add_test(t, noisy_runs);
 	tcase_add_test(t, exits);

@@ -232,10 +232,15 @@ class RunEnds(RunBase):
     def test_a_ratio_of_a_part_is_not_believed(self):
         ratio = 'checks: {ratio: {of: more=10, over: shipped, aggregates: [geomean], bar: {at_least: -50pp}}}'
 
+        # All cells are of one group: the steps are the geometry's.
         def suite(steps, cells):
             text = work_suite(steps, cells)
             start = text.index('checks: {identity')
-            return text[:start] + ratio + text[text.index('\n', start):]
+            text = text[:start] + ratio + text[text.index('\n', start):]
+            names = ['g%d' % i for i in range(cells)]
+            text = text.replace('  none: {}\n', ''.join('  %s: {steps: %d}\n' % (g, steps + 10 * i) for i, g in enumerate(names)))
+            text = text.replace('geometry: none', 'geometry: [%s]' % ', '.join(names))
+            return ''.join(line + '\n' for line in text.splitlines() if 'axes:' not in line)
 
         self.put('w.yaml', suite(200000, 30))
         p = self.start('run', 'w.yaml', '-o', 'i.jsonl')
@@ -247,10 +252,66 @@ class RunEnds(RunBase):
         for r in found:
             self.assertEqual(r['verdict'], 'invalid')
             self.assertTrue(r['reason'].startswith('incomplete: '), r['reason'])
+        # rejudge has no more cells than the run had.
+        self.assay('rejudge', 'i.jsonl', '-o', 'ir.jsonl', expect=130)
+        self.assertEqual(self.get('ir.jsonl'), self.get('i.jsonl'))
         self.put('w.yaml', suite(1000, 3))
         self.assay('run', 'w.yaml', '-o', 'a.jsonl')
         for r in self.records('a.jsonl'):
             self.assertNotIn('incomplete', str(r.get('reason')))
+
+    def test_a_bar_is_judged_of_the_whole_group(self):
+        def ratios(name):
+            return {r['kernel'] + r['data']: (r['verdict'], (r['reason'] or '').split(':')[0])
+                    for r in self.records(name) if r['kind'] == 'aggregate' and r.get('check') == 'ratio'}
+
+        # Two geometries in a group, two groups; a bar that nothing meets.
+        self.put('g.yaml', '''\
+assay: 1
+suite: g
+geometries:
+  one: {rows: 32}
+  two: {rows: 64}
+distributions:
+  unit: {fill: uniform, range: [-1, 1]}
+  wide: {fill: uniform, range: [-2, 2]}
+timing: {rounds: 8, scrub: none, warmup: {launches: 1}}
+cases:
+  - id: c
+    kernels: [probe.faults]
+    geometry: [one, two]
+    arms: {arms: [{split: 2}]}
+    data: [unit, wide]
+    axes: {d: [96]}
+    checks: {ratio: {of: split=2, over: shipped, aggregates: [geomean], bar: {at_least: 9900pp}}}
+rigs:
+  - {match: {}, timing: diagnostic}
+''')
+        missed, part = ('missed', ''), ('invalid', 'incomplete')
+        self.assay('run', 'g.yaml', '-o', 'all.jsonl', expect=1)
+        self.assertEqual(ratios('all.jsonl'), {'probe.faultsunit': missed, 'probe.faultswide': missed})
+        header = self.records('all.jsonl')[0]
+        self.assertEqual(sorted(header['ratio_groups'].values()), [2, 2, 4])
+        # A filter that takes whole groups judges them, one that cuts a group does not.
+        self.assay('run', 'g.yaml', '-o', 'unit.jsonl', '--filter', 'data=unit', expect=1)
+        self.assertEqual(ratios('unit.jsonl'), {'probe.faultsunit': missed})
+        p = self.assay('run', 'g.yaml', '-o', 'one.jsonl', '--filter', 'geometry=one', expect=0)
+        self.assertEqual(ratios('one.jsonl'), {'probe.faultsunit': part, 'probe.faultswide': part})
+        self.assertIn('NOT BELIEVED, incomplete: 1 cell of this ratio did not run', p.stdout)
+        self.assay('rejudge', 'one.jsonl', '-o', 'again.jsonl', expect=0)
+        self.assertEqual(self.get('again.jsonl'), self.get('one.jsonl'))
+        self.assay('rejudge', 'one.jsonl', '-o', 'set.jsonl', '--set', 'margin=3%', expect=0)
+        self.assertEqual(ratios('set.jsonl'), ratios('one.jsonl'))
+        # Shards: none of them is the whole; all of them together are.
+        for i in '123':
+            self.assay('run', 'g.yaml', '-o', 's%s.jsonl' % i, '--shard', i + '/3', expect=0)
+            self.assertEqual(set(ratios('s%s.jsonl' % i).values()), {part})
+        self.assay('merge', 's1.jsonl', 's3.jsonl', '-o', 'p.jsonl', '--partial', expect=3)
+        self.assertIn(part, ratios('p.jsonl').values())
+        self.assertNotIn('met', {v for v, _ in ratios('p.jsonl').values()})
+        self.assay('merge', 's1.jsonl', 's2.jsonl', 's3.jsonl', '-o', 'm.jsonl', expect=0)
+        self.assertEqual(ratios('m.jsonl'), ratios('all.jsonl'))
+        self.assertEqual(self.records('m.jsonl')[-1]['exit'], 1)
 
     def test_a_crash_costs_one_cell(self):
         self.put('f.yaml', FAULTS)

@@ -221,7 +221,7 @@ START_TEST(implausible)
 	json_t *cells[] = {ratio_cell(20000, "s/c/k/g/d/m=1"), ratio_cell(50, "s/c/k/g/d/m=2"),
 			   ratio_cell(20000, "s/c/k/g/d/m=3")};
 	ck_assert_str_eq(text(json_object_get(cells[1], "timing"), "reason"), "implausible");
-	json_t *list = record_aggregates(cells, 3), *g = json_object_get(json_array_get(list, 0), "geomean");
+	json_t *list = record_aggregates(cells, 3, NULL), *g = json_object_get(json_array_get(list, 0), "geomean");
 	ck_assert_int_eq(json_array_size(list), 1);
 	ck_assert_int_eq(json_integer_value(json_object_get(g, "n")), 2);
 	ck_assert_int_eq(json_integer_value(json_object_get(g, "of")), 3);
@@ -307,23 +307,23 @@ START_TEST(slow_machine)
 {
 	struct run_aggregates *a = run_aggregates_create();
 	struct run_counts counts = {0};
-	json_t *calibration = json_pack("{s:{s:[i,i,i], s:[i,i,i]}}", "sentinels", "copy", 1000, 1010, 990, "latency",
-					300, 301, 299),
+	json_t *header = json_pack("{s:{s:{s:[i,i,i], s:[i,i,i]}}}", "calibration", "sentinels", "copy", 1000, 1010,
+				   990, "latency", 300, 301, 299),
 	       *end = json_pack("{s:[i,i,i], s:[i,i,i]}", "copy", 1100, 1101, 1099, "latency", 300, 303, 300);
-	json_t *list = run_aggregates_records(a, calibration, end, &counts), *o = json_array_get(list, 0);
+	json_t *list = run_aggregates_records(a, header, end, &counts), *o = json_array_get(list, 0);
 	ck_assert_str_eq(text(o, "name"), "sentinels");
 	ck_assert_double_eq_tol(json_number_value(json_object_get(json_object_get(o, "drift"), "copy")), log(1.1),
 				1e-12);
 	ck_assert_double_eq(json_number_value(json_object_get(json_object_get(o, "drift"), "latency")), 0);
 	ck_assert_str_eq(text(o, "reason"), "copy 10.0 % slower at the end than at the start");
 	json_decref(list);
-	list = run_aggregates_records(a, calibration, NULL, &counts);
+	list = run_aggregates_records(a, header, NULL, &counts);
 	o = json_array_get(list, 0);
 	ck_assert(json_is_null(json_object_get(o, "end")) && json_is_null(json_object_get(o, "drift")));
 	ck_assert_str_ne(text(o, "reason"), "");
 	json_decref(list);
 	json_decref(end);
-	json_decref(calibration);
+	json_decref(header);
 	run_aggregates_destroy(a);
 }
 END_TEST
