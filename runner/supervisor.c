@@ -214,6 +214,39 @@ static void noise(struct worker *w, struct worker_answer *out)
 	snprintf(out->reason, sizeof(out->reason), "the worker sent what is no answer, and was killed%s", where);
 }
 
+/* One event of an answer, whose reference is taken. True where it is the last one: *out has the outcome. */
+static bool take_event(struct worker *w, json_t *event, struct worker_answer *out)
+{
+	const char *ev = json_string_value(json_object_get(event, "ev"));
+	const char *outcome = json_string_value(json_object_get(event, "outcome"));
+	const char *error = json_string_value(json_object_get(event, "error"));
+	json_t *facts = json_object_get(event, "facts");
+	const bool done = ev && !strcmp(ev, "done");
+	bool known = json_is_object(facts) && ev && (done || !strcmp(ev, "part"));
+
+	if (known) {
+		json_decref(out->facts);
+		out->facts = json_incref(facts);
+	}
+	if (done && known)
+		known = outcome && (!strcmp(outcome, "ok") || !strcmp(outcome, "failed") || !strcmp(outcome, "lost"));
+	if (!known) {
+		json_decref(event);
+		noise(w, out);
+		return true;
+	}
+	if (done) {
+		out->outcome = !strcmp(outcome, "ok")       ? WORKER_OK
+			       : !strcmp(outcome, "failed") ? WORKER_FAILED
+							    : WORKER_LOST;
+		snprintf(out->reason, sizeof(out->reason), "%s", error ? error : "");
+		if (out->outcome == WORKER_LOST)
+			put_down(w);
+	}
+	json_decref(event);
+	return done;
+}
+
 void supervisor_ask(struct worker *w, json_t *request, int64_t timeout_ns, const volatile int *interrupted,
 		    supervisor_tick *tick, void *ctx, struct worker_answer *out)
 {
@@ -250,35 +283,9 @@ void supervisor_ask(struct worker *w, json_t *request, int64_t timeout_ns, const
 			return;
 		}
 		if (heard == HEARD_EVENT) {
-			const char *ev = json_string_value(json_object_get(event, "ev"));
-			json_t *facts = json_object_get(event, "facts");
 			silent_ns = 0;
-			if (!json_is_object(facts) || !ev || (strcmp(ev, "part") && strcmp(ev, "done"))) {
-				json_decref(event);
-				noise(w, out);
+			if (take_event(w, event, out))
 				return;
-			}
-			json_decref(out->facts);
-			out->facts = json_incref(facts);
-			if (!strcmp(ev, "done")) {
-				const char *outcome = json_string_value(json_object_get(event, "outcome"));
-				const char *error = json_string_value(json_object_get(event, "error"));
-				if (!outcome ||
-				    (strcmp(outcome, "ok") && strcmp(outcome, "failed") && strcmp(outcome, "lost"))) {
-					json_decref(event);
-					noise(w, out);
-					return;
-				}
-				out->outcome = !strcmp(outcome, "ok")       ? WORKER_OK
-					       : !strcmp(outcome, "failed") ? WORKER_FAILED
-									    : WORKER_LOST;
-				snprintf(out->reason, sizeof(out->reason), "%s", error ? error : "");
-				json_decref(event);
-				if (out->outcome == WORKER_LOST)
-					put_down(w);
-				return;
-			}
-			json_decref(event);
 			continue;
 		}
 		if (heard == HEARD_END) {

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """test_run_parts.py ASSAY SOURCE_ROOT: shards, processes, locks, several suites. No assertion depends on a time."""
+import csv
 import fcntl
 import os
 import subprocess
@@ -182,6 +183,28 @@ class RunParts(RunBase):
             self.assertIn('somebody', line)
         out, err = waiting.communicate(timeout=60)
         self.assertEqual(waiting.returncode, 0, err)
+
+    def test_a_skip_has_a_reason_and_no_time(self):
+        """No number of a time in the record, in whatever shape a reader of JSON or CSV meets it."""
+        repeats = '  - {id: d, kernels: [probe.work], geometry: none, arms: {arms: [{more: 10}]}, data: unit, axes: {steps: [100]}, ' \
+                  'checks: {repeat: {launches: 2}}}\n'
+        self.put('w.yaml', work_suite(100, 2).replace('rigs:', repeats + 'rigs:'))
+        self.assay('run', 'w.yaml', '-o', 's.jsonl', '--checks', 'repeat', expect=0)
+        cells = self.cells('s.jsonl')
+        self.assertEqual([c['status'] for c in cells], ['skip', 'skip', 'pass'])
+        for c in cells[:2]:
+            self.assertIn('none of the checks', c['reason'])
+            for key in ('timing', 'work', 'measure', 'cost', 'confirm'):
+                self.assertIsNone(c[key], key)
+            for arm in c['arms']:
+                self.assertEqual([arm['summary'], arm['samples_ns'], arm['out_sha256']], [None] * 3)
+        self.assay('report', 's.jsonl', '-o', 's.csv', expect=0)
+        with open(os.path.join(self.dir, 's.csv'), newline='') as f:
+            rows = [r for r in csv.DictReader(f) if r['status'] == 'skip']
+        self.assertEqual(len(rows), 4)
+        numbers = ('n', 'ratio', 'ratio_lo', 'ratio_hi', 'se_ln', 'gb_per_s', 'tflop_per_s', 'peak_fraction')
+        for r in rows:
+            self.assertEqual([k for k, v in r.items() if v and (k.endswith('_ns') or k in numbers)], [])
 
     def test_no_fork(self):
         self.put('f.yaml', FAULTS)
