@@ -361,6 +361,8 @@ static int rejudge(const char *path, const char *out, enum verdict_open how, cha
 		if (!verdict_write(w, l.line[i], &err)) {
 			say(&err);
 			status = EXIT_INCOMPLETE;
+			verdict_close(w, NULL); /* the same again */
+			w = NULL;
 			goto done;
 		}
 	for (size_t i = 0; i < l.n_cells; i++)

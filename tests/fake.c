@@ -1,30 +1,11 @@
-#include "fake.h"
+#include "fake_parts.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "fill.h"
 
 enum { ALIGN_BYTES = 256, HEAD_BYTES = 256 };
-
-struct fake {
-	const struct backend_ops *ops;
-	struct backend_ops table; /* as scripted */
-	struct device_info info;
-	struct fake_script s;
-	double clock_ns, queued_ns; /* virtual; what is queued and not waited for */
-	double mark_ns[BACKEND_MARKS];
-	uint64_t random;
-	double error; /* of ln(time), lag 1 */
-	bool slow_mode, scrubbed, lost;
-	int64_t launches, scrubs, last_scrub, now_calls, state_calls, sentinel_calls, drain_calls, artifact_calls,
-		in_use, graphs, graphs_freed;
-	int64_t digests, comparisons;
-	uint64_t stale; /* the digest that stays */
-	struct fake_event *event;
-	int64_t event_room;
-};
 
 static struct fake *fake_of(struct backend *b)
 {
@@ -36,75 +17,9 @@ static const struct fake *fake_const(const struct backend *b)
 	return (const struct fake *)(const void *)b;
 }
 
-/* ---- random --------------------------------------------------------------------------------------------------------- */
-
-static double uniform(struct fake *f)
-{
-	uint64_t x = f->random += 0x9E3779B97F4A7C15u;
-	x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9u;
-	x = (x ^ x >> 27) * 0x94D049BB133111EBu;
-	return ((double)((x ^ x >> 31) >> 11) + 0.5) / 9007199254740992.0;
-}
-
-static double normal(struct fake *f)
-{
-	double r = sqrt(-2 * log(uniform(f)));
-	return r * cos(6.283185307179586 * uniform(f));
-}
-
-/* ---- how long a launch takes ---------------------------------------------------------------------------------------- */
-
 static bool counted(int64_t k, int64_t from, int64_t n)
 {
 	return from > 0 && k >= from && k < from + n;
-}
-
-static double duration(struct fake *f, const struct launch *l, int64_t k)
-{
-	const struct fake_script *s = &f->s;
-	if (s->time_ns)
-		return s->time_ns(s->ctx, l, k);
-	double ns = s->launch_ns > 0 ? s->launch_ns : 10000, hiccup_p = s->hiccup_p, hiccup_factor = s->hiccup_factor;
-	for (int i = 0; i < s->n_arms; i++) {
-		const struct fake_arm *a = &s->arm[i];
-		if ((a->ops && a->ops != l->ops) || (a->has_arg && a->arg != l->call->arm_arg))
-			continue;
-		ns = a->ns > 0 ? a->ns : ns;
-		if (a->hiccup_p > 0) {
-			hiccup_p = a->hiccup_p;
-			hiccup_factor = a->hiccup_factor;
-		}
-		break;
-	}
-	if (s->sigma > 0) {
-		f->error = s->rho * f->error + sqrt(1 - s->rho * s->rho) * normal(f);
-		ns *= exp(s->sigma * f->error);
-	}
-	if (s->ramp_launches > 0)
-		ns *= 1 + s->ramp * exp(-(double)k / s->ramp_launches);
-	if (s->mode_p > 0 && uniform(f) < s->mode_p)
-		f->slow_mode = !f->slow_mode;
-	if (f->slow_mode)
-		ns *= s->mode_factor;
-	if (hiccup_p > 0 && uniform(f) < hiccup_p)
-		ns *= hiccup_factor;
-	if (s->first_every > 0 && k >= s->first_from && (k - s->first_from) % s->first_every == 0)
-		ns *= s->first_factor;
-	if (f->scrubbed && !s->scrub_ineffective && f->scrubs > s->scrub_masked && s->cold_factor > 0)
-		ns *= s->cold_factor;
-	return ns * (1 + s->drift * (double)k) + s->overhead_ns;
-}
-
-static int64_t ticks(const struct fake *f, double ns)
-{
-	int64_t tick = f->s.tick_ns > 0 ? f->s.tick_ns : 1;
-	return (int64_t)floor(ns / (double)tick) * tick;
-}
-
-/* What a launch or a scrub takes, now or when it is waited for. */
-static void pass_time(struct fake *f, double ns)
-{
-	*(f->s.queued ? &f->queued_ns : &f->clock_ns) += ns;
 }
 
 /* ---- vtable --------------------------------------------------------------------------------------------------------- */
@@ -251,7 +166,7 @@ static bool fake_scrub(struct backend *b, int64_t bytes, struct err *err)
 	if (f->scrubs == f->s.scrub_fail_call)
 		return err_set(err, "scripted failure of the scrub");
 	f->last_scrub = bytes;
-	pass_time(f, f->s.scrub_ns > 0 ? f->s.scrub_ns : 1000);
+	fake_pass_time(f, f->s.scrub_ns > 0 ? f->s.scrub_ns : 1000);
 	f->scrubbed = true;
 	return true;
 }
@@ -287,11 +202,11 @@ static bool fake_launch(struct backend *b, const struct launch *l, struct err *e
 	if (gone(f, err))
 		return false;
 	const int64_t k = ++f->launches;
-	const double ns = duration(f, l, k);
+	const double ns = fake_duration(f, l, k);
 	if (!remember(f, &(struct fake_event){l->ops, l->call->arm_arg, ns, f->scrubbed, l->graph != NULL,
 					      l->call->tensor ? l->call->tensor[0] : NULL}))
 		return err_set(err, "fake: out of memory");
-	pass_time(f, ns);
+	fake_pass_time(f, ns);
 	f->scrubbed = false;
 	if (f->s.lost_launch > 0 && k >= f->s.lost_launch) {
 		f->lost = true; /* as on a GPU: the launch itself is accepted, the wait for it tells */
@@ -365,7 +280,7 @@ static bool fake_elapsed(struct backend *b, int from, int to, int64_t *ns, struc
 	if (from < 0 || from >= BACKEND_MARKS || to < 0 || to >= BACKEND_MARKS)
 		return err_set(err, "fake: marks %d and %d are not in 0..%d", from, to, BACKEND_MARKS - 1);
 	double factor = f->s.marks_factor != 0 ? f->s.marks_factor : 1;
-	*ns = f->s.elapsed_zero ? 0 : ticks(f, (f->mark_ns[to] - f->mark_ns[from]) * factor);
+	*ns = f->s.elapsed_zero ? 0 : fake_ticks(f, (f->mark_ns[to] - f->mark_ns[from]) * factor);
 	return true;
 }
 
@@ -375,7 +290,7 @@ static int64_t fake_now(struct backend *b)
 	f->clock_ns += 1; /* reading a clock takes time; and a loop that waits for a later one must end */
 	if (++f->now_calls == f->s.now_jump_call)
 		f->clock_ns += (double)f->s.now_jump_ns;
-	return ticks(f, f->clock_ns);
+	return fake_ticks(f, f->clock_ns);
 }
 
 static bool fake_state(struct backend *b, struct device_state *out, struct err *err)
