@@ -24,6 +24,13 @@ bool check_reference(struct stage *st, const struct evidence *ev, struct err *er
 /* After the timed rounds: every arm once more on both sets, against the evidence; inputs as they were. */
 bool check_again(struct stage *st, const struct evidence *ev, int launches_before, struct err *err);
 
+/* Loads a set, and makes sure of it: nobody is blamed for a copy that somebody else had written to. */
+bool check_load(struct stage *st, int set, bool force, struct err *err);
+/* Makes sure of what inputs are loaded from, before it is copied to somewhere else. */
+bool check_masters(struct stage *st, struct err *err);
+/* After a launch that wrote outside of its tensors: what it may have hit of the inputs and of the others' packed ones is made anew, before
+ * anybody else is held against it. Nothing to do where no launch did. */
+bool check_heal(struct stage *st, struct err *err);
 /* Loads a set and derives the tensors of one subject, or of all where s is NULL. A derive that fails is a finding. */
 bool check_set(struct stage *st, int set, struct subject *s, struct err *err);
 /* Packs the derived tensors of a subject; ok says whether it could, and a finding if not. False: lost. */
@@ -32,6 +39,8 @@ bool check_derive(struct stage *st, struct subject *s, uint32_t poison, bool *ok
  * anew, and is a finding where s is given or `when` ("during the timed rounds") says how it came to be known. */
 bool check_inputs(struct stage *st, struct subject *s, size_t max_bytes, const char *when, bool *all_intact,
 		  struct err *err);
+/* A finding where an arm left other floating-point control bits behind than it found. */
+void check_fp(struct stage *st, const struct subject *s);
 /* Findings of what a checked launch did to guards, and to the gaps between rows. */
 void check_guards(struct stage *st, const struct ready *r, const struct checked *seen);
 void check_gaps(struct stage *st, const char *arm, const struct image *im);
@@ -44,7 +53,7 @@ struct relaunch {
 	int launches, differ;
 	bool same_elements; /* every launch that differed did so in the same elements */
 	struct diff diff; /* of the first that differed */
-	struct image image; /* its outputs; the caller drops it */
+	struct image image; /* its outputs; the caller drops it, unless false was returned */
 };
 bool check_relaunch(struct stage *st, struct subject *s, int n, const struct image *want, struct relaunch *out,
 		    struct err *err);

@@ -69,6 +69,105 @@ static void changed_finding(struct stage *st, const struct subject *s, int t, co
 	check_memory_finding(st, s ? s->name : NULL, name, "input_changed", first, bytes, text);
 }
 
+/* Of a master: nobody knows its address, so whoever wrote there wrote far outside. The arm that ran last is not it: it may have been an
+ * innocent one, that was given what another had left. */
+static void master_finding(struct stage *st, int t)
+{
+	const char *name = st->cell->kernel->tensors[t].name;
+	char text[256];
+
+	snprintf(text, sizeof(text), "an arm wrote far outside of its tensors: the kept bytes of the input %s changed",
+		 name);
+	check_memory_finding(st, NULL, name, "input_changed", -1, -1, text);
+}
+
+/* The masters of an input as they were, and live loaded from them where it is not. */
+static bool heal(struct stage *st, int t, bool *whole, struct err *err)
+{
+	struct input *in = st->in[t];
+	bool intact = true;
+
+	if (!input_heal(st->inputs, in, whole, err))
+		return false;
+	if (*whole || in->loaded < 0)
+		return true;
+	const int set = in->loaded;
+	return input_intact(st->inputs, in, &intact, err) && (intact || input_load(st->inputs, in, set, true, err));
+}
+
+bool check_load(struct stage *st, int set, bool force, struct err *err)
+{
+	const struct assay_kernel *k = st->cell->kernel;
+	bool loads[ASSAY_MAX_TENSORS] = {false};
+
+	for (int t = 0; t < k->n_tensors; t++)
+		loads[t] = st->in[t] && !st->in[t]->one_set && (force || st->in[t]->loaded != set || !st->proven[t]);
+	if (!stage_load(st, set, force, err))
+		return false;
+	for (int t = 0; t < k->n_tensors; t++) {
+		struct input *in = st->in[t];
+		bool intact = true, whole = true;
+		if (!loads[t])
+			continue;
+		/* Kept from another cell: all of it. */
+		if ((!st->proven[t] && !input_heal(st->inputs, in, &whole, err)) ||
+		    !input_intact(st->inputs, in, &intact, err))
+			return false;
+		if (!intact &&
+		    (!input_heal(st->inputs, in, &whole, err) || !input_load(st->inputs, in, set, true, err)))
+			return false;
+		if ((!intact || !whole) && st->proven[t])
+			master_finding(st, t);
+		else if (!intact || !whole)
+			stage_note(st, "%s was written to in an earlier cell of this process: filled again",
+				   k->tensors[t].name);
+		st->proven[t] = true;
+	}
+	return true;
+}
+
+bool check_masters(struct stage *st, struct err *err)
+{
+	bool whole;
+
+	for (int t = 0; t < st->cell->kernel->n_tensors; t++) {
+		if (!st->in[t])
+			continue;
+		if (!heal(st, t, &whole, err))
+			return false;
+		if (!whole)
+			master_finding(st, t);
+	}
+	return true;
+}
+
+bool check_heal(struct stage *st, struct err *err)
+{
+	const struct assay_kernel *k = st->cell->kernel;
+	const struct subject *by = st->overran;
+	bool ok;
+
+	st->overran = NULL;
+	if (by && !check_masters(st, err))
+		return false;
+	for (int i = 0; by && i < st->n_subjects; i++) {
+		struct subject *s = &st->subject[i];
+		bool changed = false;
+		for (int t = 0; s != by && subject_runs(s) && s->ready && t < k->n_tensors; t++) {
+			const struct buffer *b = &s->ready->derived[t];
+			uint64_t d;
+			if (!b->alloc)
+				continue;
+			if (!st->ops->digest(st->be, b->data, b->bytes, &d, err))
+				return false;
+			changed = changed || d != s->ready->derived_digest[t];
+		}
+		if (changed && !check_derive(st, s, TENSOR_POISON_A, &ok, err))
+			return false;
+	}
+	return true;
+}
+
 bool check_inputs(struct stage *st, struct subject *s, size_t max_bytes, const char *when, bool *all_intact,
 		  struct err *err)
 {
@@ -88,7 +187,12 @@ bool check_inputs(struct stage *st, struct subject *s, size_t max_bytes, const c
 		if (intact)
 			continue;
 		*all_intact = false;
-		if (s || when)
+		bool whole;
+		if (!input_heal(st->inputs, in, &whole, err))
+			return false;
+		if (!whole)
+			master_finding(st, t);
+		else if (s || when)
 			changed_finding(st, s, t, when);
 		if (!input_load(st->inputs, in, st->set, true, err))
 			return false;

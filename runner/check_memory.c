@@ -4,6 +4,7 @@
  * apart by more launches. */
 #include "check_cell.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,7 +37,7 @@ bool check_derive(struct stage *st, struct subject *s, uint32_t poison, bool *ok
 
 bool check_set(struct stage *st, int set, struct subject *s, struct err *err)
 {
-	if (!stage_load(st, set, false, err))
+	if (!check_heal(st, err) || !check_load(st, set, false, err))
 		return false;
 	for (int i = 0; i < st->n_subjects; i++) {
 		struct subject *one = &st->subject[i];
@@ -49,10 +50,66 @@ bool check_set(struct stage *st, int set, struct subject *s, struct err *err)
 	return true;
 }
 
+/* Whether somebody is known to have written there. */
+static bool blamed(const struct stage *st, const char *tensor, const char *where)
+{
+	for (size_t i = 0; i < json_array_size(st->findings); i++) {
+		const json_t *f = json_array_get(st->findings, i);
+		const char *t = json_string_value(json_object_get(f, "tensor"));
+		const char *w = json_string_value(json_object_get(f, "where"));
+		if (t && w && !strcmp(t, tensor) && !strcmp(w, where))
+			return true;
+	}
+	return false;
+}
+
+/* A guard after launches that were not looked into one by one: what is found there is nobody's in particular. */
+static bool guard_left(struct stage *st, struct buffer *b, const char *name, struct err *err)
+{
+	struct damage d;
+	char text[256];
+
+	if (!b || !b->alloc || !b->guarded)
+		return true;
+	if (!buffer_check(st->be, b, &d, err))
+		return false;
+	const char *where = d.before_data ? "guard_before" : "guard_after";
+	if (!d.any || blamed(st, name, where))
+		return true;
+	snprintf(text, sizeof(text), "an arm wrote %s %s in a timed or watched launch: first at byte %lld",
+		 d.before_data ? "before" : "behind", name, (long long)d.offset);
+	check_memory_finding(st, NULL, name, where, d.offset, 4 * d.words, text);
+	return true;
+}
+
+/* So that the arm which is launched next is not blamed for what was done before it. */
+static bool guards_left(struct stage *st, struct err *err)
+{
+	const struct assay_kernel *k = st->cell->kernel;
+	bool ok = true;
+
+	if (!st->unseen)
+		return true;
+	st->unseen = false;
+	for (int t = 0; ok && t < k->n_tensors; t++) {
+		ok = guard_left(st, st->main.buf[t], k->tensors[t].name, err);
+		for (int i = 0; ok && i < st->n_subjects; i++)
+			if (st->subject[i].ready)
+				ok = guard_left(st, &st->subject[i].ready->derived[t], k->tensors[t].name, err);
+	}
+	for (int i = 0; ok && i < st->n_subjects; i++)
+		if (st->subject[i].ready)
+			ok = guard_left(st, &st->subject[i].ready->workspace, "workspace", err);
+	return ok;
+}
+
 bool check_launch(struct stage *st, struct ready *r, uint32_t poison, enum tail tail, bool inspect, struct checked *out,
 		  bool *ok, struct err *err)
 {
 	struct err why = {{0}};
+
+	if (!guards_left(st, err) || !check_heal(st, err))
+		return false;
 	enum run_result rr = ready_check(st, r, poison, tail, inspect, out, &why);
 
 	*ok = rr == RUN_OK;
@@ -62,7 +119,21 @@ bool check_launch(struct stage *st, struct ready *r, uint32_t poison, enum tail 
 		stage_fail(st, r->subject, "launch", why.text);
 	else
 		escape_seen(r->subject, out->escaped_ns);
+	check_fp(st, r->subject);
 	return true;
+}
+
+void check_fp(struct stage *st, const struct subject *s)
+{
+	char text[256];
+
+	if (!s->left_fp)
+		return;
+	snprintf(text, sizeof(text),
+		 "leaves other floating-point control bits behind (%s); they were put back, so that no other arm has "
+		 "them",
+		 s->fp_words);
+	check_memory_finding(st, s->name, NULL, "fp_control", -1, -1, text);
 }
 
 int check_affordable(const struct stage *st, int n)
@@ -81,6 +152,8 @@ void check_guards(struct stage *st, const struct ready *r, const struct checked 
 	const struct assay_kernel *k = st->cell->kernel;
 	const char *arm = r->subject->name;
 
+	if (seen->n_damages)
+		st->overran = r->subject;
 	for (int i = 0; i < seen->n_damages; i++) {
 		const struct guard_damage *g = &seen->damage[i];
 		const char *name = g->tensor < 0 ? "workspace" : k->tensors[g->tensor].name;
@@ -117,23 +190,24 @@ void check_gaps(struct stage *st, const char *arm, const struct image *im)
 bool check_relaunch(struct stage *st, struct subject *s, int n, const struct image *want, struct relaunch *out,
 		    struct err *err)
 {
+	struct image im = {0};
+
 	memset(out, 0, sizeof(*out));
 	out->same_elements = true;
 	out->diff.out = -1;
 	for (int i = 0; i < n && subject_runs(s); i++) {
 		struct checked seen;
-		struct image im;
 		struct diff d;
 		bool ok;
 		st->sink->beat->round = i;
 		if (!check_launch(st, s->ready, TENSOR_POISON_A, TAIL_NAN, false, &seen, &ok, err))
-			return false;
+			goto fail;
 		if (!ok)
 			break;
 		out->launches++;
 		check_guards(st, s->ready, &seen);
 		if (!image_take(st, s->ready, NULL, 0, false, TENSOR_POISON_A, &im, err))
-			return false;
+			goto fail;
 		check_gaps(st, s->name, &im);
 		bool same = image_same(&im, want), as_before = out->differ && image_same(&im, &out->image);
 		image_drop(&im);
@@ -143,21 +217,23 @@ bool check_relaunch(struct stage *st, struct subject *s, int n, const struct ima
 		if (as_before)
 			continue;
 		const struct image *known[] = {want};
-		if (!image_take(st, s->ready, known, 1, true, TENSOR_POISON_A, &im, err))
-			return false;
-		if (!image_diff(st, &st->main, &im, want, &d, err)) {
-			image_drop(&im);
-			return false;
-		}
+		if (!image_take(st, s->ready, known, 1, true, TENSOR_POISON_A, &im, err) ||
+		    !image_diff(st, &st->main, &im, want, &d, err))
+			goto fail;
 		if (out->differ == 1) {
 			out->diff = d;
 			out->image = im;
+			im = (struct image){0};
 			continue;
 		}
 		out->same_elements = out->same_elements && d.out == out->diff.out && d.where == out->diff.where;
 		image_drop(&im);
 	}
 	return true;
+fail:
+	image_drop(&im);
+	image_drop(&out->image);
+	return false;
 }
 
 static bool one_arm(struct stage *st, struct evidence *ev, int set, int i, size_t digest_max, struct err *err)
@@ -205,8 +281,10 @@ static bool one_arm(struct stage *st, struct evidence *ev, int set, int i, size_
 		image_drop(&second);
 		return check_inputs(st, s, digest_max, NULL, &intact, err);
 	}
-	if (!check_inputs(st, s, digest_max, NULL, &intact, err))
+	if (!check_inputs(st, s, digest_max, NULL, &intact, err)) {
+		image_drop(&second);
 		return false;
+	}
 	/* The launches that tell why are as the first one was. */
 	bool packed, lived = check_derive(st, s, TENSOR_POISON_A, &packed, err);
 	if (lived && packed && intact)
@@ -259,7 +337,7 @@ bool check_memory(struct stage *st, struct evidence *ev, struct err *err)
 		finding_drop(st->findings, "memory", NULL);
 		finding_drop(st->findings, "repeat",
 			     NULL); /* of launches on inputs that were not what they should be */
-		if (!stage_load(st, 0, true, err) || !all_arms(st, ev, 0, err))
+		if (!check_load(st, 0, true, err) || !all_arms(st, ev, 0, err))
 			return false;
 	}
 	if (!escape_settle(st, err))
@@ -269,6 +347,7 @@ bool check_memory(struct stage *st, struct evidence *ev, struct err *err)
 		if (s->role == ROLE_NULL || s->unsupported || !s->ready)
 			continue;
 		graph_finding(st, s);
+		check_fp(st, s);
 		if (!s->failed && !finding_failed(st->findings, "memory", s->name))
 			finding_add(st->findings, "memory", s->name, "pass", NULL);
 	}

@@ -34,7 +34,8 @@ struct job {
 	bool constant; /* the reference never left its first value */
 	double value;
 	bool seen;
-	const char *failed; /* the reference's own words */
+	bool stop; /* it has failed: read and set atomically, while others still work */
+	const char *failed; /* the reference's own words; set once, and read when all are done */
 	char text[ASSAY_ERROR_MAX];
 };
 
@@ -114,7 +115,10 @@ static bool rows_run(struct job *j)
 #pragma omp for schedule(dynamic, 1)
 		for (int64_t b = 0; b < batches; b++) {
 			int64_t row[ROWS_AT_ONCE], n = 0;
-			if (!ref || !bound || j->failed)
+			bool stop;
+#pragma omp atomic read
+			stop = j->stop;
+			if (!ref || !bound || stop)
 				continue;
 			for (int64_t i = b * at_once; i < j->n_rows && n < at_once; i++)
 				row[n++] = j->row ? j->row[i] : i;
@@ -124,10 +128,12 @@ static bool rows_run(struct job *j)
 			j->st->sink->beat->count++; /* a reference can take longer than the watchdog's patience */
 			if (k->reference(&call, j->t, &rows, ref, bound) != 0) {
 #pragma omp critical
-				{
+				if (!j->failed) {
 					memcpy(j->text, text, sizeof(j->text));
 					j->failed = j->text[0] ? j->text : "the reference failed without a word";
 				}
+#pragma omp atomic write
+				j->stop = true;
 				continue;
 			}
 			score_rows(j, row, n, ref, bound, score);

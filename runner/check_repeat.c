@@ -93,7 +93,7 @@ static bool addresses(struct stage *st, const struct evidence *ev, int i, struct
 	for (int t = 0; t < k->n_tensors; t++)
 		if (st->in[t] && !st->in[t]->one_set)
 			fresh |= 1u << t;
-	if (!scene_create(st, &st->cell->point, fresh, &sc, err))
+	if (!check_masters(st, err) || !scene_create(st, &st->cell->point, fresh, &sc, err))
 		return false;
 	for (int t = 0; t < k->n_tensors; t++)
 		if ((fresh >> t & 1) && sc.own[t].bytes &&

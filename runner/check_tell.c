@@ -184,29 +184,33 @@ static bool lone_difference(struct stage *st, struct subject *s, const struct im
 	return true;
 }
 
-/* Which input's tail the outputs depend on: NaN behind one at a time. */
-static const char *over_read_of(struct stage *st, struct subject *s, const struct image *huge, struct err *err)
+/* Which input's tail the outputs depend on: NaN behind one at a time. name NULL: none, or the arm runs no more. False: lost, or an output
+ * could not be had. */
+static bool over_read_of(struct stage *st, struct subject *s, const struct image *huge, const char **name,
+			 struct err *err)
 {
 	const struct assay_kernel *k = st->cell->kernel;
-	const char *name = NULL;
+	bool lived = true, ok = true;
 
-	for (int t = 0; !name && t < k->n_tensors && subject_runs(s); t++) {
+	*name = NULL;
+	for (int t = 0; lived && ok && !*name && t < k->n_tensors && subject_runs(s); t++) {
 		struct checked seen;
 		struct image im;
-		bool ok;
 		if (!st->in[t] && !s->ready->derived[t].alloc)
 			continue;
 		st->nan_only = t;
-		if (!check_launch(st, s->ready, TENSOR_POISON_A, TAIL_NAN, false, &seen, &ok, err) || !ok)
+		lived = check_launch(st, s->ready, TENSOR_POISON_A, TAIL_NAN, false, &seen, &ok, err);
+		if (!lived || !ok)
 			break;
-		if (!image_take(st, s->ready, NULL, 0, false, TENSOR_POISON_A, &im, err))
+		lived = image_take(st, s->ready, NULL, 0, false, TENSOR_POISON_A, &im, err);
+		if (!lived)
 			break;
 		if (!image_same(&im, huge))
-			name = k->tensors[t].name;
+			*name = k->tensors[t].name;
 		image_drop(&im);
 	}
 	st->nan_only = -1;
-	return name;
+	return lived;
 }
 
 /* Whether the output follows what a container held before it was packed, and nothing else; a is of a container that held the first
@@ -299,7 +303,11 @@ bool check_tell_apart(struct stage *st, struct subject *s, const struct image *a
 	}
 	if (!image_same(a, &c)) {
 		int64_t nan = non_finite(st, a), huge = non_finite(st, &c);
-		const char *tensor = over_read_of(st, s, &c, err);
+		const char *tensor;
+		if (!over_read_of(st, s, &c, &tensor, err)) {
+			image_drop(&c);
+			return false;
+		}
 		if (nan && !huge)
 			snprintf(text, sizeof(text),
 				 "%lld element%s not finite, only with NaN behind %s: reads beyond it", (long long)nan,
@@ -314,5 +322,5 @@ bool check_tell_apart(struct stage *st, struct subject *s, const struct image *a
 		check_memory_finding(st, s->name, NULL, "unwritten", -1, -1, text);
 	}
 	image_drop(&c);
-	return !st->lost;
+	return true;
 }

@@ -181,7 +181,7 @@ static bool state_read(struct run *r, struct device_state *s, struct err *err)
 	return !r->x->ops->state || r->x->ops->state(r->x->be, s, err);
 }
 
-/* Whether some arm was faster than the peaks of this process allow, without the slack that the judge gives them. */
+/* Whether some arm was faster than the judge believes by the peaks of this process. */
 static bool beats_the_peak(const struct run *r, const struct facts_measure *m)
 {
 	const struct backend_ops *ops = r->x->ops;
@@ -198,7 +198,7 @@ static bool beats_the_peak(const struct run *r, const struct facts_measure *m)
 		for (int i = 0; r->rounds.sample[s] && i < r->rounds.n && n < ROUNDS_MAX; i++)
 			if (r->rounds.sample[s][i] >= 0)
 				x[n++] = (double)r->rounds.sample[s][i] * 1e-9;
-		if (stats_median(x, n) < judge_least_seconds(&w))
+		if (stats_median(x, n) * JUDGE_PEAK_SLACK < judge_least_seconds(&w))
 			return true;
 	}
 	return false;

@@ -3,7 +3,8 @@
  *
  * A large output stays on its device as a copy, where the backend can compare there; image_fetch brings it to the host, which few images
  * need: those that differ, and those whose rows are rearranged. What the device says of bytes is held against what the host sees of them:
- * whatever is brought over must have the digest that the device gave, and outputs that the device calls equal are looked into. */
+ * an output that is brought over whole must have the digest that the device gave (single rows of one, image_rows, have none to be held to), and
+ * outputs that the device calls equal are looked into. */
 #ifndef ASSAY_IMAGE_H
 #define ASSAY_IMAGE_H
 

@@ -358,15 +358,20 @@ static void host_room(struct inputs *s, size_t bytes)
 	}
 }
 
+static struct entry *entry_of(struct inputs *s, const struct input *in)
+{
+	for (int i = 0; i < s->n; i++)
+		if (&s->entry[i]->in == in)
+			return s->entry[i];
+	return NULL;
+}
+
 const void *input_host(struct inputs *s, struct input *in, void **own, struct err *err)
 {
 	const size_t n = in->live.bytes;
-	struct entry *e = NULL;
+	struct entry *e = entry_of(s, in);
 
 	*own = NULL;
-	for (int i = 0; i < s->n; i++)
-		if (&s->entry[i]->in == in)
-			e = s->entry[i];
 	/* Whoever got it last time may have written to it. */
 	if (e && e->host && (!n || fill_digest(e->host, n) == in->digest[0]))
 		return e->host;
@@ -406,10 +411,7 @@ bool input_load(struct inputs *s, struct input *in, int set, bool force, struct 
 		return true;
 	in->loaded = -1;
 	if (in->one_set) {
-		struct entry *e = NULL;
-		for (int i = 0; i < s->n; i++)
-			if (&s->entry[i]->in == in)
-				e = s->entry[i];
+		struct entry *e = entry_of(s, in);
 		if (!e || !fill_set(s, e, 0, in->live.data, err))
 			return false;
 	} else if (in->live.bytes &&
@@ -432,5 +434,28 @@ bool input_intact(struct inputs *s, struct input *in, bool *intact, struct err *
 	*intact = in->loaded >= 0 && digest == in->digest[in->loaded];
 	if (!*intact)
 		in->loaded = -1;
+	return true;
+}
+
+bool input_heal(struct inputs *s, struct input *in, bool *whole, struct err *err)
+{
+	const struct backend_ops *ops = backend_ops_of(s->be);
+	struct entry *e = entry_of(s, in);
+	uint64_t digest;
+
+	*whole = true;
+	for (int set = 0; set < INPUT_SETS && !in->one_set && in->live.bytes; set++) {
+		if (!ops->digest(s->be, in->master[set], in->live.bytes, &digest, err))
+			return false;
+		if (digest == in->digest[set])
+			continue;
+		*whole = false;
+		if (!e || !fill_set(s, e, set, in->master[set], err) ||
+		    !ops->digest(s->be, in->master[set], in->live.bytes, &digest, err))
+			return false;
+		if (digest != in->digest[set])
+			return err_set(err, "%s: its kept bytes were overwritten, and filled again they are others",
+				       in->live.desc->name);
+	}
 	return true;
 }

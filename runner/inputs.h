@@ -55,5 +55,8 @@ const void *input_host(struct inputs *s, struct input *in, void **own, struct er
 bool input_load(struct inputs *s, struct input *in, int set, bool force, struct err *err);
 /* Whether live still has the digest of the set it holds. */
 bool input_intact(struct inputs *s, struct input *in, bool *intact, struct err *err);
+/* Whether the masters still have their digests. One that has not was written to by an arm that writes outside of its tensors, and is filled
+ * again; live is left alone. False with *err: lost, or the same bytes cannot be had again. */
+bool input_heal(struct inputs *s, struct input *in, bool *whole, struct err *err);
 
 #endif

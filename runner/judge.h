@@ -107,6 +107,9 @@ struct judge_work {
 	double cold_bytes, bytes_per_s; /* what has to come from memory between start and stop */
 	double flop, flop_per_s;
 };
+/* A measured peak is itself a measurement: a copy does not reach what a pure read can, and on a host that others share it was taken
+ * under their load. What did no work is beyond this by far; what is near it must not be called a lie. */
+#define JUDGE_PEAK_SLACK 1.25
 double judge_least_seconds(const struct judge_work *w); /* 0: nothing is known */
 
 /* Confirmation of suspects over a run. */

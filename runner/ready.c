@@ -1,8 +1,40 @@
 /* An arm planned in a scene: its container and its workspace, its graph, its launches, and a launch that is watched. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "fp_control.h"
 #include "stage.h"
+
+/* So many checked launches of an arm are looked into thread by thread. */
+enum { FP_LOOKS = 4 };
+
+/* What an arm's code did to the floating-point control of the thread that called it is undone, and remembered. */
+static void fp_leave(struct subject *s, uint64_t was)
+{
+	const uint64_t is = fp_control_get();
+
+	if (is == was)
+		return;
+	fp_control_set(was);
+	s->left_fp = true;
+	fp_control_words(was, is, s->fp_words);
+}
+
+/* The same of the threads of its team, which live on from arm to arm: so only where they were looked at before the launch. */
+static void fp_team(struct stage *st, struct subject *s, bool before)
+{
+	const int threads = st->ops->kind == ASSAY_HOST ? st->ops->info(st->be)->threads : 0;
+
+	if (threads < 2 || s->fp_looks >= FP_LOOKS)
+		return;
+	s->fp_looks += !before;
+	if (fp_control_team(fp_control_get(), threads) && !before) {
+		if (!s->left_fp)
+			snprintf(s->fp_words, sizeof(s->fp_words), "in a thread of its team");
+		s->left_fp = true;
+	}
+}
 
 /* The environment as it was, for as many names as an arm flips. */
 struct env_saved {
@@ -46,7 +78,9 @@ bool ready_derive(struct stage *st, struct ready *r, uint32_t poison, struct err
 	r->error[0] = '\0';
 	struct env_saved saved;
 	env_enter(r->subject->arm, &saved);
+	const uint64_t fp = fp_control_get();
 	int rc = r->subject->ops->derive(&r->call);
+	fp_leave(r->subject, fp);
 	env_leave(r->subject->arm, &saved);
 	if (rc != 0)
 		return err_set(err, "%s", r->error[0] ? r->error : "derive failed without a word");
@@ -78,7 +112,9 @@ static bool capture(struct stage *st, struct ready *r, struct err *err)
 	if (r->scene == &st->main && ready_check(st, r, TENSOR_POISON_A, TAIL_NAN, true, &seen, err) != RUN_OK)
 		return false;
 	env_enter(r->subject->arm, &saved);
+	const uint64_t fp = fp_control_get();
 	r->graph = st->ops->graph_capture(st->be, &l, &r->graph_kernels, err);
+	fp_leave(r->subject, fp);
 	env_leave(r->subject->arm, &saved);
 	return r->graph != NULL;
 }
@@ -128,7 +164,9 @@ struct ready *ready_create(struct stage *st, struct scene *sc, struct subject *s
 	}
 	if (s->ops->plan) {
 		env_enter(s->arm, &saved);
+		const uint64_t fp = fp_control_get();
 		rc = s->ops->plan(&r->call, &r->state);
+		fp_leave(s, fp);
 		env_leave(s->arm, &saved);
 		if (rc != 0) {
 			err_set(err, "%s", r->error[0] ? r->error : "plan failed without a word");
@@ -152,8 +190,11 @@ void ready_destroy(struct stage *st, struct ready *r)
 		return;
 	if (r->graph)
 		st->ops->graph_free(st->be, r->graph);
-	if (r->planned && r->subject->ops->finish)
+	if (r->planned && r->subject->ops->finish) {
+		const uint64_t fp = fp_control_get();
 		r->subject->ops->finish(r->state);
+		fp_control_set(fp);
+	}
 	buffer_destroy(st->be, &r->workspace);
 	for (int t = 0; t < ASSAY_MAX_TENSORS; t++)
 		buffer_destroy(st->be, &r->derived[t]);
@@ -163,14 +204,19 @@ void ready_destroy(struct stage *st, struct ready *r)
 bool ready_enqueue(struct stage *st, struct ready *r, struct err *err)
 {
 	struct launch l = {.ops = r->subject->ops, .call = &r->call, .state = r->state, .graph = r->graph};
+	const bool flips = r->subject->arm->n_env > 0;
 	struct env_saved saved;
 	bool ok;
 
-	if (!r->subject->arm->n_env)
-		return st->ops->launch(st->be, &l, err);
-	env_enter(r->subject->arm, &saved);
+	st->unseen = true;
+
+	if (flips)
+		env_enter(r->subject->arm, &saved);
+	const uint64_t fp = fp_control_get();
 	ok = st->ops->launch(st->be, &l, err);
-	env_leave(r->subject->arm, &saved);
+	fp_leave(r->subject, fp);
+	if (flips)
+		env_leave(r->subject->arm, &saved);
 	return ok;
 }
 
@@ -276,6 +322,7 @@ enum run_result ready_check(struct stage *st, struct ready *r, uint32_t poison, 
 		r->call.note = note_launch;
 		r->call.note_ctx = r->subject;
 	}
+	fp_team(st, r->subject, true);
 	const int64_t from = stage_wall_ns();
 	bool ok = ready_enqueue(st, r, err);
 	st->cost.launch_ns += stage_wall_ns() - from;
@@ -285,5 +332,9 @@ enum run_result ready_check(struct stage *st, struct ready *r, uint32_t poison, 
 		ok = false;
 	if (st->lost)
 		return RUN_LOST;
-	return ok && scan_guards(st, r, out, err) ? RUN_OK : RUN_FAILED;
+	fp_team(st, r->subject, false);
+	if (!ok || !scan_guards(st, r, out, err))
+		return RUN_FAILED;
+	st->unseen = false;
+	return RUN_OK;
 }

@@ -9,10 +9,6 @@
 
 enum { BATCH_MAX = 32 };
 
-/* A measured peak is itself a measurement: a copy does not reach what a pure read can, and on a host that others share it was taken
- * under their load. What did no work is beyond this by far; what is near it must not be called a lie. */
-#define PEAK_SLACK 1.25
-
 struct verdict {
 	struct timing_outcome is;
 	struct judge_result r;
@@ -110,7 +106,7 @@ static bool implausible(const struct cell_view *v, const struct arm_view *a)
 		.flop = record_number(work, "flop", 0),
 		.flop_per_s = record_number(measure, "peak_flop_per_s", 0) * record_number(measure, "flop_reach", 1),
 	};
-	return median_of(v, a) * 1e-9 < judge_least_seconds(&w) / PEAK_SLACK;
+	return median_of(v, a) * 1e-9 < judge_least_seconds(&w) / JUDGE_PEAK_SLACK;
 }
 
 static enum timing_reason worthless(const struct cell_view *v, const struct arm_view *a, const struct arm_view *b)

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #define KERNEL(id) extern const struct assay_kernel assay_kernel_##id;
+#include "fp_control.h"
 #include "kernel_list.h"
 #undef KERNEL
 
@@ -258,7 +259,10 @@ bool registry_load_plugin(struct registry *r, const char *path, const char *pref
 	char *full = explicit_path(path);
 	int old_n = r->n;
 	/* Local, so that two builds of the same kernels keep their own symbols apart. */
+	/* What was linked with -ffast-math flushes denormals from here on, in every arm of the process. */
+	const uint64_t fp = fp_control_get();
 	void *handle = dlopen(full, RTLD_NOW | RTLD_LOCAL);
+	fp_control_set(fp);
 	if (!handle) {
 		const char *why = dlerror();
 		err_set(err, "plugin %s: cannot be loaded: %s", path, why ? why : "unknown reason");

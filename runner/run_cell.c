@@ -92,14 +92,35 @@ static void tick(void *ctx, const char *phase, const char *arm, int round)
 	r->job->events.progress(r->job->events.ctx, &p);
 }
 
+/* Whether an arm wrote where nothing of it was: what else it hit in its process, nobody knows. */
+static bool wrote_outside(const json_t *facts)
+{
+	size_t i;
+	const json_t *f;
+
+	json_array_foreach(json_object_get(facts, "checks"), i, f)
+	{
+		const char *where = text_of(f, "where");
+		if (strncmp(where, "guard_", 6) == 0 ||
+		    (strcmp(where, "input_changed") == 0 && json_is_null(json_object_get(f, "arm"))))
+			return true;
+	}
+	return false;
+}
+
 /* Facts of the answer, and what its outcome says. False: interrupted, there is no record. */
 static bool take_answer(struct run *r, json_t *record, struct worker_answer *answer)
 {
+	const bool outside = wrote_outside(answer->facts);
+
 	record_merge_facts(record, answer->facts);
 	json_decref(answer->facts);
 	switch (answer->outcome) {
-	case WORKER_OK: return true;
-	case WORKER_FAILED: record_fail(record, ST_ERROR, answer->reason); return true;
+	case WORKER_FAILED: record_fail(record, ST_ERROR, answer->reason); /* fallthrough */
+	case WORKER_OK:
+		if (outside)
+			run_drop_worker(r); /* the next cell gets a process that nobody wrote to */
+		return true;
 	case WORKER_TIMEOUT: record_fail(record, ST_TIMEOUT, answer->reason); break;
 	case WORKER_LOST:
 	case WORKER_CRASHED: record_fail(record, ST_ERROR, answer->reason); break;

@@ -33,7 +33,11 @@ struct subject {
 	const struct assay_arm_ops *ops;
 	const char *unsupported; /* NULL, or why it cannot run here */
 	bool failed; /* a launch or its plan failed: a finding says so, and nothing more is run of it */
+	bool left_fp; /* left other floating-point control bits behind; they were put back (fp_control.h) */
+	int fp_looks; /* launches after which the whole team was looked at for that */
+	char fp_words[96];
 	int64_t escaped_ns; /* the longest that work was seen to run on after its queue was done, not yet settled (escape.h) */
+	int escapes; /* launches that it was seen in, as long as it is not settled */
 	struct ready *ready; /* in the main scene; NULL until stage_prepare */
 	struct assay_launch launch[STAGE_LAUNCHES]; /* what its inspected launch noted */
 	int n_launches;
@@ -76,6 +80,9 @@ struct stage {
 		subject[STAGE_SUBJECTS]; /* in the order of the cell's arms; the null arm last, where asked for */
 	int n_subjects;
 	int set; /* the input set that is loaded */
+	bool proven[ASSAY_MAX_TENSORS]; /* an input that was seen to be right in this cell (check_load) */
+	bool unseen; /* there were launches whose guards nobody has looked at since: timed ones, watched ones */
+	const struct subject *overran; /* wrote outside of its tensors, and what lies around was not looked at since */
 	int nan_only; /* >= 0: TAIL_NAN stands behind this tensor only, TAIL_HUGE behind the others */
 	bool lost; /* the device is gone for this process */
 	bool null_arm;

@@ -47,12 +47,25 @@ static int64_t now_ns(void)
 
 /* ---- start and end ------------------------------------------------------------------------------------------------------ */
 
-/* Waits for the end of the process and remembers its status. */
-static void reap(struct worker *w)
+/* Whether the process has ended (wait: until it has). Then its status is remembered, and what it started and left in its group ends too. */
+static bool reap(struct worker *w, bool wait)
 {
-	while (w->pid && waitpid(w->pid, &w->status, 0) < 0 && errno == EINTR)
+	siginfo_t info = {0};
+	int rc;
+
+	/* Not waited for before the group is killed: as long as it is there, its number is nobody else's. */
+	while ((rc = waitid(P_PID, (id_t)w->pid, &info, WEXITED | WNOWAIT | (wait ? 0 : WNOHANG))) < 0 &&
+	       errno == EINTR)
 		;
+	if (rc == 0 && info.si_pid != w->pid)
+		return false;
+	if (rc == 0) {
+		kill(-w->pid, SIGKILL);
+		while (waitpid(w->pid, &w->status, 0) < 0 && errno == EINTR)
+			;
+	}
 	w->pid = 0;
+	return true;
 }
 
 static void put_down(struct worker *w)
@@ -60,7 +73,7 @@ static void put_down(struct worker *w)
 	if (!w->pid)
 		return;
 	kill(w->pid, SIGKILL);
-	reap(w);
+	reap(w, true);
 }
 
 static void worker_free(struct worker *w)
@@ -178,11 +191,8 @@ static bool see_it_end(struct worker *w)
 	int64_t until = now_ns() + QUIT_TIMEOUT_NS;
 
 	while (w->pid && now_ns() < until) {
-		pid_t got = waitpid(w->pid, &w->status, WNOHANG);
-		if (got == w->pid) {
-			w->pid = 0;
+		if (reap(w, false))
 			return true;
-		}
 		struct timespec nap = {.tv_nsec = 2000000};
 		nanosleep(&nap, NULL);
 	}
@@ -296,6 +306,8 @@ void supervisor_ask(struct worker *w, json_t *request, int64_t timeout_ns, const
 			noise(w, out);
 			return;
 		}
+		/* A dead worker's socket ends when what it started does, which has it too. */
+		worker_alive(w);
 		if (w->beat->count != count) {
 			count = w->beat->count;
 			silent_ns = 0;
@@ -381,6 +393,8 @@ struct worker *worker_start(const struct worker_config *cfg, const struct timing
 			goto fail;
 		}
 		json_decref(event);
+		if (heard == HEARD_NOTHING)
+			worker_alive(w);
 		if (heard == HEARD_END) {
 			end_of(w, text, sizeof(text));
 			err_set(err, "while it opened the device: %s", text);
@@ -418,9 +432,7 @@ const struct worker_config *supervisor_config(const struct worker *w)
 
 bool worker_alive(struct worker *w)
 {
-	if (w->pid && waitpid(w->pid, &w->status, WNOHANG) == w->pid)
-		w->pid = 0;
-	return w->pid != 0;
+	return w->pid && !reap(w, false);
 }
 
 int worker_pid(const struct worker *w)

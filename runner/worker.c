@@ -14,6 +14,8 @@
 #include "arena.h"
 #include "backend.h"
 #include "exec.h"
+#include "finding.h"
+#include "offspring.h"
 #include "registry.h"
 
 enum { REQUEST_MAX = 64 << 20, EXIT_OK = 0, EXIT_BAD = 2 };
@@ -189,6 +191,16 @@ static bool do_cell(struct self *s, const json_t *req, const char *op)
 					       (uint64_t)json_integer_value(json_object_get(req, "order_seed")), &sink,
 					       &facts, &err);
 	}
+	const int left = offspring_end();
+	json_t *findings = json_object_get(facts, "checks");
+	if (left && findings) {
+		finding_add(findings, "run", NULL, "invalid",
+			    "an arm started %d process%s that ran on beside what was timed after it; killed", left,
+			    left == 1 ? "" : "es");
+	} else if (left && outcome == EXEC_OK) {
+		outcome = EXEC_FAILED;
+		err_set(&err, "an arm started %d process%s that ran on; killed", left, left == 1 ? "" : "es");
+	}
 	bool ok = answer(s, outcome, &err, facts);
 	arena_destroy(a);
 	return ok;
@@ -214,6 +226,7 @@ int worker_main(int argc, char **argv)
 	beat_fd = atoi(argv[argc - 1]);
 	/* A worker never outlives its supervisor, and leaves signals of the terminal to it. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	offspring_adopt();
 	signal(SIGINT, SIG_IGN);
 	signal(SIGTERM, SIG_IGN); /* timeout(1) and a scheduler send it to the whole group */
 	signal(SIGHUP, SIG_IGN);

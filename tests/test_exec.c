@@ -81,6 +81,7 @@ static const struct fault faults[] = {
 	{"nan", "reference", "wrong", "tensor", "out",
 	 "1 of 64 elements are outside of the tolerance; worst out[rows=63]"},
 	{"nan", "identity", "mismatch", "tensor", "out", "NaN among them"},
+	{"leaves_ftz", "memory", "wrong", "where", "fp_control", "denormals are flushed to zero"},
 	{"inf", "reference", "wrong", "tensor", "out", "worst out[rows=0]"},
 	{"overrun", "memory", "wrong", "where", "guard_after", "writes behind out: first at byte 256 of 256"},
 	{"underrun", "memory", "wrong", "where", "guard_before", "writes before out: first 4 bytes ahead of it"},

@@ -1,4 +1,5 @@
 /* exec on a kernel of strided, packed, masked, empty and recorded tensors: each broken rule has its finding, an honest arm has none. */
+#include <fenv.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -161,6 +162,141 @@ START_TEST(fault_is_caught)
 }
 END_TEST
 
+static const char *const fp_arms[] = {"rounds_up", "team_rounds_up"};
+
+/* How an arm leaves the CPU rounding is its own fault, whichever of its threads it is, and nobody else has it. */
+START_TEST(fp_control_is_left_behind)
+{
+	const struct fake_script script = {.threads = 2};
+	struct bed b;
+	struct cell c;
+	size_t i;
+	json_t *one;
+	int turned = 0;
+	bed_open(&b, &script);
+	ZOO_CELL(&c, &zoo, "shipped", fp_arms[_i], "scratch");
+	checks_of(&c);
+	json_t *facts = run_cell(&b, &c, EXEC_OK);
+	const json_t *f = find(facts, "memory", fp_arms[_i]);
+	ck_assert_str_eq(text_of(f, "status"), "wrong");
+	ck_assert_str_eq(text_of(f, "where"), "fp_control");
+	ck_assert(strstr(text_of(f, "text"), "leaves other floating-point control bits behind"));
+	json_array_foreach(json_object_get(facts, "checks"), i, one)
+		ck_assert_msg(one == f || !strcmp(text_of(one, "status"), "pass"), "%s", text_of(one, "text"));
+	ck_assert_int_eq(fegetround(), FE_TONEAREST);
+	json_decref(facts);
+	/* A cell after it, in the same threads. */
+	ZOO_CELL(&c, &zoo, "shipped", "scratch");
+	checks_of(&c);
+	facts = run_cell(&b, &c, EXEC_OK);
+	all_pass(facts);
+#pragma omp parallel num_threads(2) reduction(+ : turned)
+	turned += fegetround() != FE_TONEAREST;
+	ck_assert_int_eq(turned, 0);
+	json_decref(facts);
+	bed_close(&b);
+}
+END_TEST
+
+static void rows_check(struct cell *c)
+{
+	c->checks.on = 1u << CHECK_INVARIANT;
+	c->checks.invariant = (struct check_invariant){.rows = "rows", .permute = true};
+}
+
+/* However little memory there is: an invariance check that could not be made is no pass. */
+START_TEST(invariance_without_memory)
+{
+	int not_made = 0, made = 0;
+	for (double limit = 4096; limit < 1e8; limit *= 1.05) {
+		const struct fake_script script = {.memory_bytes = (int64_t)limit};
+		struct err err = {{0}};
+		json_t *facts = NULL;
+		struct bed b;
+		struct cell c;
+		bed_open(&b, &script);
+		const struct exec_sink sink = {.beat = &b.beat};
+		ZOO_CELL(&c, &zoo, "shipped");
+		rows_check(&c);
+		if (exec_cell(b.exec, &c, &sink, &facts, &err) == EXEC_OK && !find(facts, "run", "shipped")) {
+			const char *status = text_of(find(facts, "invariant", "shipped"), "status");
+			made += !strcmp(status, "pass");
+			not_made += !strcmp(status, "error");
+			ck_assert_msg(!strcmp(status, "pass") || !strcmp(status, "error"), "'%s' with %.0f bytes",
+				      status, limit);
+		}
+		json_decref(facts);
+		bed_close(&b);
+	}
+	ck_assert_int_gt(made, 0);
+	ck_assert_int_gt(not_made, 0);
+}
+END_TEST
+
+/* One output that is alive proves nothing of another that is the same in every row. */
+START_TEST(one_vacuous_output)
+{
+	static const struct fill_rule flat[] = {
+		{.spec = {.kind = FILL_UNIFORM, .range = {-1, 1}}},
+		{.tensor = "r", .field = "qs", .spec = {.kind = FILL_CONSTANT, .value = 3}},
+	};
+	struct bed b;
+	struct cell c;
+	bed_open(&b, NULL);
+	ZOO_CELL(&c, &zoo, "shipped");
+	c.dist.rules = flat;
+	rows_check(&c);
+	json_t *facts = run_cell(&b, &c, EXEC_OK);
+	const json_t *f = find(facts, "invariant", "shipped");
+	ck_assert_str_eq(text_of(f, "status"), "invalid");
+	ck_assert_msg(strstr(text_of(f, "text"), "does not differ either in z"), "%s", text_of(f, "text"));
+	json_decref(facts);
+	bed_close(&b);
+}
+END_TEST
+
+static int64_t digests, digest_fails;
+static bool (*real_digest)(struct backend *b, const void *p, size_t bytes, uint64_t *out, struct err *err);
+
+static bool digest_once_not(struct backend *b, const void *p, size_t bytes, uint64_t *out, struct err *err)
+{
+	if (++digests == digest_fails)
+		return err_set(err, "scripted failure of a digest");
+	return real_digest(b, p, bytes, out, err);
+}
+
+/* Whichever digest fails: no cell is said to be done without it, no finding rests on it, and nothing stays behind. */
+START_TEST(digest_fails_somewhere)
+{
+	for (digest_fails = 1;; digest_fails++) {
+		struct err err = {{0}};
+		json_t *facts = NULL;
+		struct bed b;
+		struct cell c;
+		bed_open(&b, NULL);
+		const struct exec_sink sink = {.beat = &b.beat};
+		struct backend_ops mine = *backend_ops_of(b.be);
+		real_digest = mine.digest;
+		mine.digest = digest_once_not;
+		*(const struct backend_ops **)(void *)b.be = &mine;
+		digests = 0;
+		test_cell(&c, b.registry, "probe.faults", "shipped", _i ? "over_read" : "racy", NULL);
+		c.checks.on = 1u << CHECK_IDENTITY | 1u << CHECK_REPEAT | 1u << CHECK_REGRESSION;
+		c.checks.repeat = (struct check_repeat){.launches = 60, .addresses = true};
+		const enum exec_outcome got = exec_cell(b.exec, &c, &sink, &facts, &err);
+		const bool all = digests < digest_fails;
+		const bool found = find(facts, "run", NULL) != NULL;
+		ck_assert_msg(all || got != EXEC_OK || found, "digest %lld failed and nobody says so",
+			      (long long)digest_fails);
+		json_decref(facts);
+		bed_close(&b);
+		if (all)
+			break;
+	}
+	ck_assert_int_gt(digest_fails, 40);
+}
+END_TEST
+
 /* The rounds alone: no check relaunches anything, what a timed launch did is found after them. */
 START_TEST(container_changed_in_the_rounds)
 {
@@ -174,6 +310,34 @@ START_TEST(container_changed_in_the_rounds)
 	ck_assert_str_eq(text_of(f, "status"), "wrong");
 	ck_assert_str_eq(text_of(f, "tensor"), "w");
 	ck_assert_msg(strstr(text_of(f, "text"), "during the timed rounds"), "%s", text_of(f, "text"));
+	json_decref(facts);
+	bed_close(&b);
+}
+END_TEST
+
+/* Writes behind an output in the timed rounds alone, where nobody looks: told of the arm, or of none, and of no innocent one. */
+START_TEST(overrun_in_the_rounds)
+{
+	struct bed b;
+	struct cell c;
+	size_t i;
+	json_t *f;
+	bool told = false;
+	bed_open(&b, NULL);
+	ZOO_CELL(&c, &zoo, "shipped", "overrun_late", "scratch");
+	c.checks.on = 1u << CHECK_REGRESSION;
+	zoo_launches = -20; /* past the checks */
+	json_t *facts = run_cell(&b, &c, EXEC_OK);
+	ck_assert_int_gt(zoo_launches, 20);
+	json_array_foreach(json_object_get(facts, "checks"), i, f)
+	{
+		const char *arm = text_of(f, "arm");
+		if (!strcmp(text_of(f, "status"), "pass"))
+			continue;
+		ck_assert_msg(!*arm || !strcmp(arm, "overrun_late"), "%s: %s", arm, text_of(f, "text"));
+		told = told || !strcmp(text_of(f, "where"), "guard_after");
+	}
+	ck_assert(told);
 	json_decref(facts);
 	bed_close(&b);
 }
@@ -304,7 +468,12 @@ int main(void)
 	tcase_add_test(t, honest);
 	tcase_add_test(t, no_amount_of_work);
 	tcase_add_loop_test(t, fault_is_caught, 0, sizeof(faults) / sizeof(*faults));
+	tcase_add_loop_test(t, fp_control_is_left_behind, 0, 2);
+	tcase_add_test(t, invariance_without_memory);
+	tcase_add_test(t, one_vacuous_output);
+	tcase_add_loop_test(t, digest_fails_somewhere, 0, 2);
 	tcase_add_test(t, container_changed_in_the_rounds);
+	tcase_add_test(t, overrun_in_the_rounds);
 	tcase_add_test(t, masked);
 	tcase_add_loop_test(t, env_flips, 0, 2);
 	tcase_add_test(t, graphs);

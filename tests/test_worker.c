@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -303,6 +304,43 @@ START_TEST(orphan)
 }
 END_TEST
 
+static const char *const forking[] = {"forks", "dies"};
+
+/* A process that an arm leaves behind ends with the cell, which says so, or with the worker that died: it holds the pipe as long as it lives. */
+START_TEST(offspring)
+{
+	static const char *const plugins[] = {ASSAY_TEST_BUILD "/plugin/forks.so", NULL};
+	struct worker_config mine = config;
+	struct worker_answer a;
+	struct err err = {{0}};
+	struct cell c;
+	size_t i;
+	json_t *f;
+	int held[2];
+	bool told = false;
+	ck_assert_int_eq(pipe(held), 0);
+	mine.plugins = plugins;
+	ck_assert_msg(registry_load_plugin(registry, plugins[0], NULL, &err), "%s", err.text);
+	struct worker *w = worker_start(&mine, NULL, &err);
+	ck_assert_msg(w, "%s", err.text);
+	test_cell(&c, registry, "demo.forks", "shipped", forking[_i], NULL);
+	c.checks.on = 1u << CHECK_IDENTITY;
+	c.checks.identity.against = "shipped";
+	worker_cell(w, &c, 1, NULL, NULL, NULL, &a);
+	ck_assert_msg(a.outcome == (_i ? WORKER_CRASHED : WORKER_OK), "%s", a.reason);
+	json_array_foreach(json_object_get(a.facts, "checks"), i, f) told =
+		told || (!strcmp(json_string_value(json_object_get(f, "check")), "run") &&
+			 !strcmp(json_string_value(json_object_get(f, "status")), "invalid"));
+	ck_assert_int_eq(told, !_i);
+	json_decref(a.facts);
+	worker_stop(w);
+	close(held[1]);
+	struct pollfd p = {.fd = held[0], .events = POLLIN};
+	ck_assert_msg(poll(&p, 1, 20000) == 1, "the process lives");
+	close(held[0]);
+}
+END_TEST
+
 int main(int argc, char **argv)
 {
 	if (argc > 1 && !strcmp(argv[1], "__worker"))
@@ -324,6 +362,7 @@ int main(int argc, char **argv)
 	tcase_add_test(t, confirm);
 	tcase_add_test(t, refused);
 	tcase_add_test(t, orphan);
+	tcase_add_loop_test(t, offspring, 0, sizeof(forking) / sizeof(*forking));
 	suite_add_tcase(s, t);
 	SRunner *r = srunner_create(s);
 	srunner_run_all(r, CK_NORMAL);

@@ -3,6 +3,8 @@
 #ifndef ASSAY_TEST_ZOO_H
 #define ASSAY_TEST_ZOO_H
 
+#include <stdbool.h>
+
 #include "assay/adapter.h"
 
 enum { ZOO_X, ZOO_W, ZOO_Y, ZOO_Z, ZOO_E, ZOO_R, ZOO_TENSORS };
@@ -19,6 +21,10 @@ struct zoo_seen {
 extern struct zoo_seen zoo_seen;
 void zoo_environment(char out[64]);
 extern const struct assay_arm_ops *const zoo_two; /* of the arm `two`, to find its launches by */
+/* The arm `far` writes to where this leads from its x, if anywhere, and with zoo_far_guard behind z as well: an overrun that hits what is kept
+ * of an input. */
+extern float *(*zoo_far)(const void *x);
+extern bool zoo_far_guard;
 /* Launches of all arms so far: the late ones break their rule from their 12th on. */
 extern int zoo_launches;
 

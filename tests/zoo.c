@@ -1,5 +1,7 @@
 #include "test_zoo.h"
 
+#include <fenv.h>
+#include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +10,8 @@ enum { LATE = 12 };
 
 struct zoo_seen zoo_seen;
 int zoo_launches;
+float *(*zoo_far)(const void *x);
+bool zoo_far_guard;
 
 static const struct assay_param params[] = {
 	{.name = "rows", .type = ASSAY_INT, .min = 0, .max = 1 << 22, .dflt = 8, .doc = "rows"},
@@ -251,6 +255,37 @@ static int env_run(const struct assay_call *call, void *state)
 	return 0;
 }
 
+static int run_far(const struct assay_call *call, void *state)
+{
+	float *at = zoo_far ? zoo_far(call->tensor[ZOO_X]) : NULL;
+
+	compute(call, false);
+	if (!at)
+		return 0;
+	at[2] += 1;
+	if (zoo_far_guard)
+		((int32_t *)call->tensor[ZOO_Z])[call->point->v[0].i] = 5;
+	return 0;
+}
+
+/* Right, but whoever comes after it rounds upwards. */
+static int run_rounds_up(const struct assay_call *call, void *state)
+{
+	compute(call, false);
+	fesetround(FE_UPWARD);
+	return 0;
+}
+
+/* Right, and its own thread as it was; the others of its team are not. */
+static int run_team_rounds_up(const struct assay_call *call, void *state)
+{
+	compute(call, false);
+#pragma omp parallel num_threads(2)
+	if (omp_get_thread_num() > 0)
+		fesetround(FE_UPWARD);
+	return 0;
+}
+
 #define OPS(name, ...) static const struct assay_arm_ops name##_ops = {__VA_ARGS__}
 OPS(direct, .run = run_direct);
 OPS(packed, .run = run_packed, .derive = derive);
@@ -269,6 +304,9 @@ OPS(zeroed, .run = run_zeroed, .workspace_bytes = workspace);
 OPS(scratch, .run = run_scratch, .workspace_bytes = workspace);
 OPS(workspace_overrun, .run = run_workspace_overrun, .workspace_bytes = workspace);
 OPS(two, .run = run_two);
+OPS(far, .run = run_far);
+OPS(rounds_up, .run = run_rounds_up);
+OPS(team_rounds_up, .run = run_team_rounds_up);
 OPS(env, .plan = env_plan, .run = env_run, .derive = env_derive);
 
 const struct assay_arm_ops *const zoo_two = &two_ops;
@@ -296,6 +334,9 @@ static const struct assay_arm arms[] = {
 	ARM(workspace_overrun),
 	ARM(two),
 	ARM(env),
+	ARM(far),
+	ARM(rounds_up),
+	ARM(team_rounds_up),
 };
 
 /* Of y all but the last two columns; the arms of the masked kernel write them all the same, or not at all. */

@@ -394,6 +394,7 @@ static const struct assay_arm arms[] = {
 	FAULT_END(hang, PROBE_CUDA(probe_faults_cuda_hang), "never returns"),
 	FAULT_END(crash, PROBE_CUDA(probe_faults_cuda_crash), "writes to address 0"),
 	FAULT_END(stack, NULL, "needs 256 MiB of stack"),
+	FAULT_END(leaves_ftz, NULL, "right, but leaves the CPU flushing denormals to zero"),
 	FAULT_END(exits, PROBE_CUDA(probe_faults_cuda_exits), "ends its process with status 0"),
 	FAULT_END(fails, PROBE_CUDA(probe_faults_cuda_fails), "returns an error"),
 	FAULT_END(fails_sometimes, PROBE_CUDA(probe_faults_cuda_fails_sometimes),

@@ -11,6 +11,7 @@ void probe_faults_right(const struct assay_call *call);
 
 /* Host arms of faults_end.c. */
 extern const struct assay_arm_ops probe_faults_late, probe_faults_hang, probe_faults_crash, probe_faults_stack,
-	probe_faults_exits, probe_faults_fails, probe_faults_fails_sometimes, probe_faults_stdout_noise;
+	probe_faults_exits, probe_faults_fails, probe_faults_fails_sometimes, probe_faults_stdout_noise,
+	probe_faults_leaves_ftz;
 
 #endif

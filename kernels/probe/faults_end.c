@@ -6,6 +6,11 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+#if defined(__x86_64__)
+#include <xmmintrin.h>
+#elif !defined(__aarch64__)
+#include <fenv.h>
+#endif
 
 #include "faults.h"
 
@@ -122,10 +127,27 @@ static int run_stdout_noise(const struct assay_call *call, void *state)
 	return 0;
 }
 
+/* Denormals are zeros to whatever this thread runs next. */
+static int run_leaves_ftz(const struct assay_call *call, void *state)
+{
+	probe_faults_right(call);
+#if defined(__x86_64__)
+	_mm_setcsr(_mm_getcsr() | 0x8040);
+#elif defined(__aarch64__)
+	uint64_t fpcr;
+	__asm__ volatile("mrs %0, fpcr" : "=r"(fpcr));
+	__asm__ volatile("msr fpcr, %0" : : "r"(fpcr | (uint64_t)1 << 24));
+#else
+	fesetround(FE_TOWARDZERO);
+#endif
+	return 0;
+}
+
 const struct assay_arm_ops probe_faults_late = {.plan = plan_late, .run = run_late, .finish = finish_late};
 const struct assay_arm_ops probe_faults_hang = {.run = run_hang};
 const struct assay_arm_ops probe_faults_crash = {.run = run_crash};
 const struct assay_arm_ops probe_faults_stack = {.run = run_stack};
+const struct assay_arm_ops probe_faults_leaves_ftz = {.run = run_leaves_ftz};
 const struct assay_arm_ops probe_faults_exits = {.run = run_exits};
 const struct assay_arm_ops probe_faults_fails = {.run = run_fails};
 const struct assay_arm_ops probe_faults_fails_sometimes = {.run = run_fails_sometimes};

@@ -1,0 +1,10 @@
+/* offspring: processes that an arm started in the worker and left running. They would load whatever is timed after them. */
+#ifndef ASSAY_OFFSPRING_H
+#define ASSAY_OFFSPRING_H
+
+/* From now on the children of dead children are this process's too. Once, by a process that starts none which it does not wait for. */
+void offspring_adopt(void);
+/* Ends all children that live and waits for them; how many there were. Those that had ended already are waited for and not counted. */
+int offspring_end(void);
+
+#endif
