@@ -322,7 +322,7 @@ START_TEST(overrun_in_the_rounds)
 	struct cell c;
 	size_t i;
 	json_t *f;
-	bool told = false;
+	bool seen = false;
 	bed_open(&b, NULL);
 	ZOO_CELL(&c, &zoo, "shipped", "overrun_late", "scratch");
 	c.checks.on = 1u << CHECK_REGRESSION;
@@ -335,9 +335,9 @@ START_TEST(overrun_in_the_rounds)
 		if (!strcmp(text_of(f, "status"), "pass"))
 			continue;
 		ck_assert_msg(!*arm || !strcmp(arm, "overrun_late"), "%s: %s", arm, text_of(f, "text"));
-		told = told || !strcmp(text_of(f, "where"), "guard_after");
+		seen = seen || !strcmp(text_of(f, "where"), "guard_after");
 	}
-	ck_assert(told);
+	ck_assert(seen);
 	json_decref(facts);
 	bed_close(&b);
 }
