@@ -52,8 +52,10 @@ static bool launches(struct stage *st, const struct evidence *ev, int i, struct 
 	if (!check_relaunch(st, s, st->cell->checks.repeat.launches, want, &rl, err))
 		return false;
 	bool intact = true;
-	if (subject_runs(s) && !check_inputs(st, s, 0, "in a later launch", &intact, err))
+	if (subject_runs(s) && !check_inputs(st, s, 0, "in a later launch", &intact, err)) {
+		image_drop(&rl.image);
 		return false;
+	}
 	if (rl.launches && want->n) {
 		double bound = stats_binomial_upper(rl.launches, rl.differ, 0.95);
 		json_t *f;

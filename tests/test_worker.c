@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "fp_control.h"
 #include "registry.h"
 #include "test_cell.h"
 #include "worker.h"
@@ -320,7 +321,9 @@ START_TEST(offspring)
 	bool told = false;
 	ck_assert_int_eq(pipe(held), 0);
 	mine.plugins = plugins;
+	const uint64_t fp = fp_control_get();
 	ck_assert_msg(registry_load_plugin(registry, plugins[0], NULL, &err), "%s", err.text);
+	ck_assert_uint_eq(fp_control_get(), fp); /* whatever it did when it was loaded */
 	struct worker *w = worker_start(&mine, NULL, &err);
 	ck_assert_msg(w, "%s", err.text);
 	test_cell(&c, registry, "demo.forks", "shipped", forking[_i], NULL);
