@@ -299,6 +299,50 @@ static void tensor_check(struct loader *l, struct case_load *k, const struct dis
 	grammar_unknown(l->diags, at, "input tensor", text, known, n);
 }
 
+/* Whether identity without a list of arms has something to compare in a kernel: as check_identity.c chooses. */
+static bool some_bits(const struct case_load *k, const struct assay_kernel *kernel)
+{
+	const char *against = k->c->checks.identity.against ? k->c->checks.identity.against : k->c->shipped;
+	const struct arm_use *yardstick = NULL;
+	for (int i = 0; i < k->c->n_arms; i++)
+		if (!strcmp(k->c->arm[i].name, against))
+			yardstick = &k->c->arm[i];
+	for (int i = 0; i < k->c->n_arms; i++) {
+		const struct arm_use *u = &k->c->arm[i];
+		const size_t n = strcspn(u->arm, "=");
+		if (u == yardstick)
+			continue;
+		if (yardstick && !strcmp(u->arm, yardstick->arm))
+			return true;
+		for (int j = 0; j < kernel->n_arms; j++)
+			if (strlen(kernel->arms[j].name) == n && !strncmp(kernel->arms[j].name, u->arm, n) &&
+			    (kernel->arms[j].flags & (ASSAY_ARM_BITWISE | ASSAY_ARM_FAULT)))
+				return true;
+	}
+	return false;
+}
+
+static void identity_check(struct loader *l, const struct case_load *k)
+{
+	struct check_identity *c = &k->c->checks.identity;
+	const struct mark at = origin_mark(l, "checks.identity", k->c->mark);
+	if (k->c->n_arms == 1 && !k->bad_arms) {
+		diag_add(l->diags, DIAG_WARNING, at, "nothing to compare: case '%s' has no arm beside '%s'", k->c->id,
+			 k->c->shipped);
+		diag_note(l->diags, (struct mark){0}, "name some: arms: {arms: [{split: 2}]}");
+	}
+	one_arm(l, k, &c->against, "checks.identity.against");
+	arm_list(l, k, c->arms, "checks.identity.arms");
+	for (int i = 0; i < k->c->n_kernels && !c->arms[0] && k->c->n_arms > 1 && !k->bad_arms; i++) {
+		if (some_bits(k, k->kernel[i]))
+			continue;
+		diag_add(l->diags, DIAG_WARNING, at,
+			 "nothing to compare: in %s no arm of case '%s' claims the bits of '%s'", k->kernel[i]->name,
+			 k->c->id, c->against ? c->against : k->c->shipped);
+		diag_note(l->diags, (struct mark){0}, "name those that must have them: identity: {arms: [NAME]}");
+	}
+}
+
 void case_check(struct loader *l, struct case_load *k)
 {
 	struct checks *c = &k->c->checks;
@@ -309,15 +353,8 @@ void case_check(struct loader *l, struct case_load *k)
 		diag_note(l->diags, (struct mark){0},
 			  "add 'checks: {identity: true}', or repeat, invariant, reference, regression, ratio");
 	}
-	if (on(k, CHECK_IDENTITY)) {
-		if (k->c->n_arms == 1 && !k->bad_arms) {
-			diag_add(l->diags, DIAG_WARNING, origin_mark(l, "checks.identity", k->c->mark),
-				 "nothing to compare: case '%s' has no arm beside '%s'", k->c->id, k->c->shipped);
-			diag_note(l->diags, (struct mark){0}, "name some: arms: {arms: [{split: 2}]}");
-		}
-		one_arm(l, k, &c->identity.against, "checks.identity.against");
-		arm_list(l, k, c->identity.arms, "checks.identity.arms");
-	}
+	if (on(k, CHECK_IDENTITY))
+		identity_check(l, k);
 	if (on(k, CHECK_REPEAT))
 		arm_list(l, k, c->repeat.arms, "checks.repeat.arms");
 	if (on(k, CHECK_INVARIANT)) {
