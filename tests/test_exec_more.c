@@ -1,6 +1,7 @@
 /* exec on a kernel of strided, packed, masked, empty and recorded tensors: each broken rule has its finding, an honest arm has none. */
 #include <fenv.h>
 #include <math.h>
+#include <omp.h>
 #include <stdlib.h>
 
 #include "inputs.h"
@@ -164,6 +165,22 @@ END_TEST
 
 static const char *const fp_arms[] = {"rounds_up", "team_rounds_up"};
 
+/* Whether what a thread of a team does to its own control bits is there in the next region: libomp gives a team those of the thread that
+ * opens the region, libgomp does not. */
+static bool team_keeps_control(void)
+{
+	int kept = 0;
+#pragma omp parallel num_threads(2)
+	if (omp_get_thread_num() == 1)
+		fesetround(FE_UPWARD);
+#pragma omp parallel num_threads(2) reduction(+ : kept)
+	{
+		kept += fegetround() != FE_TONEAREST;
+		fesetround(FE_TONEAREST);
+	}
+	return kept > 0;
+}
+
 /* How an arm leaves the CPU rounding is its own fault, whichever of its threads it is, and nobody else has it. */
 START_TEST(fp_control_is_left_behind)
 {
@@ -178,9 +195,13 @@ START_TEST(fp_control_is_left_behind)
 	checks_of(&c);
 	json_t *facts = run_cell(&b, &c, EXEC_OK);
 	const json_t *f = find(facts, "memory", fp_arms[_i]);
-	ck_assert_str_eq(text_of(f, "status"), "wrong");
-	ck_assert_str_eq(text_of(f, "where"), "fp_control");
-	ck_assert(strstr(text_of(f, "text"), "leaves other floating-point control bits behind"));
+	if (_i == 1 && !team_keeps_control()) {
+		ck_assert_str_eq(text_of(f, "status"), "pass"); /* nothing is left behind */
+	} else {
+		ck_assert_str_eq(text_of(f, "status"), "wrong");
+		ck_assert_str_eq(text_of(f, "where"), "fp_control");
+		ck_assert(strstr(text_of(f, "text"), "leaves other floating-point control bits behind"));
+	}
 	json_array_foreach(json_object_get(facts, "checks"), i, one)
 		ck_assert_msg(one == f || !strcmp(text_of(one, "status"), "pass"), "%s", text_of(one, "text"));
 	ck_assert_int_eq(fegetround(), FE_TONEAREST);
