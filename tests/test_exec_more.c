@@ -1,37 +1,9 @@
 /* exec on a kernel of strided, packed, masked, empty and recorded tensors: each broken rule has its finding, an honest arm has none. */
-#include <fenv.h>
 #include <math.h>
-#include <omp.h>
 #include <stdlib.h>
 
 #include "inputs.h"
-#include "test_bed.h"
-#include "test_zoo.h"
-
-/* Bytes in a range of their own: the others' would leave them two values. */
-static const struct fill_rule rules[] = {
-	{.spec = {.kind = FILL_UNIFORM, .range = {-1, 1}}},
-	{.tensor = "r", .field = "qs", .spec = {.kind = FILL_UNIFORM, .range = {-100, 100}}},
-};
-
-#define ZOO_CELL(c, ...) (test_cell_own(c, __VA_ARGS__, NULL), (c)->dist.rules = rules, (c)->dist.n_rules = 2)
-
-static void checks_of(struct cell *c)
-{
-	c->checks.on = 1u << CHECK_IDENTITY | 1u << CHECK_REPEAT | 1u << CHECK_REFERENCE | 1u << CHECK_REGRESSION;
-	c->checks.identity.against = "shipped";
-	c->checks.repeat = (struct check_repeat){.launches = 20, .addresses = true};
-	c->checks.reference.adapter = true;
-}
-
-static void all_pass(const json_t *facts)
-{
-	size_t i;
-	json_t *f;
-	json_array_foreach(json_object_get(facts, "checks"), i, f)
-		ck_assert_msg(!strcmp(text_of(f, "status"), "pass"), "%s %s: %s", text_of(f, "check"),
-			      text_of(f, "arm"), text_of(f, "text"));
-}
+#include "test_zoo_bed.h"
 
 /* Strides, an own container, a workspace, records and an empty tensor: nothing is wrong with any of them. */
 START_TEST(honest)
@@ -158,62 +130,6 @@ START_TEST(fault_is_caught)
 	ck_assert_msg(strstr(text_of(got, "text"), f->text), "%s: '%s' is not in '%s'", f->arm, f->text,
 		      text_of(got, "text"));
 	free(all);
-	json_decref(facts);
-	bed_close(&b);
-}
-END_TEST
-
-static const char *const fp_arms[] = {"rounds_up", "team_rounds_up"};
-
-/* Whether what a thread of a team does to its own control bits is there in the next region: libomp gives a team those of the thread that
- * opens the region, libgomp does not. */
-static bool team_keeps_control(void)
-{
-	int kept = 0;
-#pragma omp parallel num_threads(2)
-	if (omp_get_thread_num() == 1)
-		fesetround(FE_UPWARD);
-#pragma omp parallel num_threads(2) reduction(+ : kept)
-	{
-		kept += fegetround() != FE_TONEAREST;
-		fesetround(FE_TONEAREST);
-	}
-	return kept > 0;
-}
-
-/* How an arm leaves the CPU rounding is its own fault, whichever of its threads it is, and nobody else has it. */
-START_TEST(fp_control_is_left_behind)
-{
-	const struct fake_script script = {.threads = 2};
-	struct bed b;
-	struct cell c;
-	size_t i;
-	json_t *one;
-	int turned = 0;
-	bed_open(&b, &script);
-	ZOO_CELL(&c, &zoo, "shipped", fp_arms[_i], "scratch");
-	checks_of(&c);
-	json_t *facts = run_cell(&b, &c, EXEC_OK);
-	const json_t *f = find(facts, "memory", fp_arms[_i]);
-	if (_i == 1 && !team_keeps_control()) {
-		ck_assert_str_eq(text_of(f, "status"), "pass"); /* nothing is left behind */
-	} else {
-		ck_assert_str_eq(text_of(f, "status"), "wrong");
-		ck_assert_str_eq(text_of(f, "where"), "fp_control");
-		ck_assert(strstr(text_of(f, "text"), "leaves other floating-point control bits behind"));
-	}
-	json_array_foreach(json_object_get(facts, "checks"), i, one)
-		ck_assert_msg(one == f || !strcmp(text_of(one, "status"), "pass"), "%s", text_of(one, "text"));
-	ck_assert_int_eq(fegetround(), FE_TONEAREST);
-	json_decref(facts);
-	/* A cell after it, in the same threads. */
-	ZOO_CELL(&c, &zoo, "shipped", "scratch");
-	checks_of(&c);
-	facts = run_cell(&b, &c, EXEC_OK);
-	all_pass(facts);
-#pragma omp parallel num_threads(2) reduction(+ : turned)
-	turned += fegetround() != FE_TONEAREST;
-	ck_assert_int_eq(turned, 0);
 	json_decref(facts);
 	bed_close(&b);
 }
@@ -489,7 +405,6 @@ int main(void)
 	tcase_add_test(t, honest);
 	tcase_add_test(t, no_amount_of_work);
 	tcase_add_loop_test(t, fault_is_caught, 0, sizeof(faults) / sizeof(*faults));
-	tcase_add_loop_test(t, fp_control_is_left_behind, 0, 2);
 	tcase_add_test(t, invariance_without_memory);
 	tcase_add_test(t, one_vacuous_output);
 	tcase_add_loop_test(t, digest_fails_somewhere, 0, 2);

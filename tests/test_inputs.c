@@ -1,4 +1,4 @@
-/* The inputs of cells: kept, evicted and made again, in one set where they are large, copied where they rotate; and what differs between
+/* The inputs of cells: kept, evicted and made again, in one set where they are large; and what differs between
  * the bytes of two outputs. */
 #include <math.h>
 #include <stdint.h>
@@ -6,15 +6,7 @@
 
 #include "image.h"
 #include "inputs.h"
-#include "test_bed.h"
-#include "test_zoo.h"
-
-static const struct fill_rule rules[] = {
-	{.spec = {.kind = FILL_UNIFORM, .range = {-1, 1}}},
-	{.tensor = "r", .field = "qs", .spec = {.kind = FILL_UNIFORM, .range = {-100, 100}}},
-};
-
-#define ZOO_CELL(c, ...) (test_cell_own(c, __VA_ARGS__, NULL), (c)->dist.rules = rules, (c)->dist.n_rules = 2)
+#include "test_zoo_bed.h"
 
 static struct input *get(struct inputs *in, const struct cell *c, int t)
 {
@@ -175,15 +167,6 @@ START_TEST(kept_on_the_host)
 	backend_ops_of(be)->close(be);
 }
 END_TEST
-
-static bool noted(const json_t *facts, const char *what)
-{
-	const json_t *notes = json_object_get(facts, "notes");
-	for (size_t i = 0; i < json_array_size(notes); i++)
-		if (strstr(json_string_value(json_array_get(notes, i)), what))
-			return true;
-	return false;
-}
 
 /* Above the limit both sets are one, without masters: checks go on, and a changed input is made anew from its seed. */
 START_TEST(one_set)
@@ -357,89 +340,6 @@ START_TEST(index_outside)
 }
 END_TEST
 
-/* Every launch takes the next copy; in a fixed order of as many arms as copies no arm keeps one. */
-START_TEST(rotates)
-{
-	enum { ROUNDS = 12, COPIES = 3 };
-	struct bed b;
-	struct cell c;
-	bed_open(&b, NULL);
-	ZOO_CELL(&c, &zoo, "shipped", "scratch");
-	c.timing.scrub = SCRUB_ROTATE;
-	c.timing.order = ORDER_FIXED;
-	c.timing.rounds = ROUNDS;
-	c.timing.rotate_copies = COPIES;
-	c.timing.batch = 1;
-	c.checks.on = 1u << CHECK_REGRESSION;
-	json_t *facts = run_cell(&b, &c, EXEC_OK);
-	ck_assert(noted(facts, "this is warm"));
-	ck_assert_int_eq(fake_scrubs(b.be, NULL), 0);
-	/* The timed launches are the last ones but those of check_again: two sets of two arms. */
-	const int64_t from = fake_launches(b.be) - 4 - 3 * ROUNDS;
-	const void *seen[COPIES] = {0}, *of_arm[3][ROUNDS];
-	int n = 0;
-	for (int64_t k = 0; k < 3 * ROUNDS; k++) {
-		const void *at = fake_event_at(b.be, from + 1 + k)->first;
-		int s = 0;
-		while (s < n && seen[s] != at)
-			s++;
-		ck_assert_int_lt(s, COPIES);
-		if (s == n)
-			seen[n++] = at;
-		of_arm[k % 3][k / 3] = at;
-		if (k)
-			ck_assert_ptr_ne(at, fake_event_at(b.be, from + k)->first);
-	}
-	ck_assert_int_eq(n, COPIES);
-	for (int a = 0; a < 3; a++)
-		for (int r = 1; r < ROUNDS; r++)
-			ck_assert_ptr_ne(of_arm[a][r], of_arm[a][r - 1]);
-	json_decref(facts);
-	bed_close(&b);
-}
-END_TEST
-
-/* By itself as many as fill four last-level caches; a graph arm replays over each of them. */
-START_TEST(rotates_cold)
-{
-	const struct fake_script script = {.graphs = true, .graph_kernels = 2};
-	struct bed b;
-	struct cell c;
-	bed_open(&b, &script);
-	ZOO_CELL(&c, &zoo, "shipped", "two");
-	c.arm[1].graph = true;
-	c.point.v[0].i = 8192;
-	c.timing.scrub = SCRUB_ROTATE;
-	c.timing.rounds = 40;
-	c.timing.null_arm = false;
-	c.checks.on = 1u << CHECK_REGRESSION;
-	json_t *facts = run_cell(&b, &c, EXEC_OK);
-	ck_assert(!noted(facts, "this is warm"));
-	/* x: 8192 rows of 10 floats without the last gap; r: 8192 records of 6 bytes; the fake's cache: 1 MiB. */
-	const int64_t bytes = (8191 * 10 + 6) * 4 + 8192 * 6;
-	const void *seen[64];
-	int n = 0, plain = 0;
-	for (int64_t k = 1; k <= fake_launches(b.be); k++) {
-		const struct fake_event *e = fake_event_at(b.be, k);
-		int s = 0;
-		if (!e->first)
-			continue;
-		while (s < n && seen[s] != e->first)
-			s++;
-		ck_assert_int_lt(s, 64);
-		if (s == n)
-			seen[n++] = e->first;
-		plain += e->ops == zoo_two && !e->graph;
-	}
-	ck_assert_int_ge(n * bytes, 4 << 20);
-	ck_assert_int_le(n * bytes, 6 << 20);
-	ck_assert_int_eq(plain, 1); /* the launch that is counted, before the capture */
-	ck_assert_int_eq(fake_graphs(b.be, NULL), n);
-	json_decref(facts);
-	bed_close(&b);
-}
-END_TEST
-
 struct pair {
 	enum assay_dtype dtype;
 	uint64_t got, want, ulp;
@@ -526,8 +426,6 @@ int main(void)
 	tcase_add_loop_test(t, one_set, 0, 2);
 	tcase_add_loop_test(t, far_overrun, 0, 2);
 	tcase_add_test(t, index_outside);
-	tcase_add_test(t, rotates);
-	tcase_add_test(t, rotates_cold);
 	tcase_add_loop_test(t, bytes_decide, 0, sizeof(pairs) / sizeof(*pairs));
 	suite_add_tcase(s, t);
 	SRunner *r = srunner_create(s);
