@@ -39,6 +39,8 @@ class Width(unittest.TestCase):
 
     def assay(self, *args):
         p = subprocess.run([ASSAY, *args], cwd=ROOT, env=dict(os.environ, NO_COLOR='1'), capture_output=True, text=True, timeout=100)
+        self.assertEqual(p.returncode, 0, p.stderr)
+        self.assertTrue(p.stdout, args)
         self.check(' '.join(args), p.stdout)
         return p.stdout
 
@@ -54,7 +56,9 @@ class Width(unittest.TestCase):
 
     def test_golden(self):
         folder = os.path.join(ROOT, 'tests/cli')
-        for case in sorted(os.listdir(folder)):
+        cases = sorted(os.listdir(folder))
+        self.assertLessEqual(OWN_SCRIPTS, set(cases))
+        for case in cases:
             path = os.path.join(folder, case, 'out')
             if case not in OWN_SCRIPTS and not case.startswith('report') and os.path.exists(path):
                 with open(path) as f:
