@@ -203,6 +203,7 @@ class RunParts(RunBase):
             rows = [r for r in csv.DictReader(f) if r['status'] == 'skip']
         self.assertEqual(len(rows), 4)
         numbers = ('n', 'ratio', 'ratio_lo', 'ratio_hi', 'se_ln', 'gb_per_s', 'tflop_per_s', 'peak_fraction')
+        self.assertLessEqual({*numbers, 'median_ns', 'mean_ns', 'min_ns', 'q1_ns', 'q3_ns'}, set(rows[0]))
         for r in rows:
             self.assertEqual([k for k, v in r.items() if v and (k.endswith('_ns') or k in numbers)], [])
 
