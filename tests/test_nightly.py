@@ -155,13 +155,17 @@ def main():
         if subprocess.run([ASSAY, "list", "suites/gpu.yaml", "--count", "--backend", "cuda"], cwd=work, env=env, capture_output=True).returncode != 0:
             code, out, both = night()
             check("what is for another machine is said and no failure", code == 0 and "gpu is for cuda alone" in out, both)
-        for item, what in (("none.yaml", "a suite that is not there"), ("{suite: night.yaml, filtre: x}", "a wrong key"),
-                           ("{suite: night.yaml, backend: gpu}", "an unknown backend"),
-                           ("{suite: night.yaml, filter: 'kernel=('}", "a filter for no cell"), ("nightly.yaml", "a file that names itself")):
+        for item, what, says in (("none.yaml", "a suite that is not there", "none.yaml: error: No such file"),
+                                 ("{suite: night.yaml, filtre: x}", "a wrong key", "unknown key 'filtre'"),
+                                 ("{suite: night.yaml, backend: gpu}", "an unknown backend", "unknown value 'gpu'"),
+                                 ("{suite: night.yaml, filter: 'kernel=('}", "a filter for no cell", "matches no cell"),
+                                 ("nightly.yaml", "a file that names itself", "one suite is wanted here")):
             night_of(item)
-            check(f"{what} is exit 2", night()[0] == 2, both)
+            code, out, both = night()
+            check(f"{what} is exit 2, and said", code == 2 and not out and says in both and "or a suite that it names is wrong" in both, both)
         listed.write_text(suite.read_text())
-        check("a suite is no list of suites", night()[0] == 2)
+        code, out, both = night()
+        check("a suite is no list of suites", code == 2 and not out and "is not a file that names suites" in both, both)
     print(f"{passed} passed, {failed} failed")
     return 1 if failed else 0
 
