@@ -54,7 +54,6 @@ class RunEnds(RunBase):
         self.assertIn('plan', self.assay('run', 'w.yaml', '-o', 'r.jsonl', '--resume', expect=2).stderr)
         self.assertEqual(self.get('r.jsonl'), before)
 
-
     def test_what_a_resume_does_again(self):
         """Error, time-out and undecided cells; no other status."""
         statuses = ['error', 'timeout', 'inconclusive', 'pass', 'mismatch', 'wrong', 'regression', 'invalid', 'skip', 'xfail', 'xpass']
@@ -199,6 +198,7 @@ class RunEnds(RunBase):
         for verb in ('run', 'selftest'):
             args = (suite,) if verb == 'run' else ()
             p = self.assay(verb, *args, '--backend', 'cuda', '--device', 'NVIDIA H200', env=nobody, expect=2)
+            self.assertRegex(p.stderr, '^assay %s: cuda: no (NVIDIA driver on this machine|device is visible)' % verb)
 
     def test_a_waiver_is_unneeded_only_where_all_its_cells_passed(self):
         waived = ('waivers:\n'
