@@ -53,7 +53,6 @@ static struct number number_of(const json_t *j)
 /* A table as the settings of a header have it; NULL where it is none. */
 static const struct table *table_of(struct arena *a, const json_t *j, const char *path)
 {
-	static const char *const lookups[] = {"exact", "floor", "ceil", "nearest"};
 	const json_t *keys = json_object_get(j, "key"), *rows = json_object_get(j, "rows"), *x;
 	if (!json_is_array(keys) || !json_is_array(rows) || json_array_size(keys) > SUGGEST_MAX_KEYS)
 		return NULL;
@@ -63,8 +62,8 @@ static const struct table *table_of(struct arena *a, const json_t *j, const char
 	t->path = path;
 	for (size_t k = 0; k < json_array_size(keys); k++)
 		t->key[t->n_keys++] = text_string(json_array_get(keys, k));
-	for (int k = 0; k < 4; k++)
-		if (strcmp(text_get(j, "lookup"), lookups[k]) == 0)
+	for (int k = 0; k < N_LOOKUPS; k++)
+		if (strcmp(text_get(j, "lookup"), table_lookup_names[k]) == 0)
 			t->lookup = (enum lookup)k;
 	json_array_foreach(rows, i, x)
 	{

@@ -74,7 +74,6 @@ static void evidence(FILE *f, const struct suggest *s, const struct suggest_row 
 /* The head: where it comes from, what it keeps and what it loses. */
 static void write_head(const struct suggest *s, const char *run_path, int anew, FILE *f)
 {
-	static const char *const lookups[] = {"exact", "floor", "ceil", "nearest"}; /* enum lookup */
 	const json_t *device = json_object_get(s->header, "device");
 	fputs("# From ", f);
 	comment(f, run_path);
@@ -105,7 +104,7 @@ static void write_head(const struct suggest *s, const char *run_path, int anew, 
 	fputs("\"\nkey: [", f);
 	for (int k = 0; k < s->n_keys; k++)
 		fprintf(f, "%s%s", k ? ", " : "", s->key[k]);
-	fprintf(f, "]\nlookup: %s%s\nrows:\n", lookups[s->table->lookup],
+	fprintf(f, "]\nlookup: %s%s\nrows:\n", table_lookup_names[s->table->lookup],
 		s->carries ? "" : "          # a point that was not measured gets the default");
 }
 

@@ -73,6 +73,8 @@ struct table_row {
 };
 
 enum lookup { LOOKUP_EXACT, LOOKUP_FLOOR, LOOKUP_CEIL, LOOKUP_NEAREST };
+enum { N_LOOKUPS = LOOKUP_NEAREST + 1 };
+extern const char *const table_lookup_names[N_LOOKUPS]; /* as tables write them (table_lookup.c) */
 
 struct table {
 	const char *path;

@@ -216,10 +216,9 @@ static json_t *case_json(struct arena *a, const struct suite_case *c)
 
 static json_t *table_json(const struct table *t)
 {
-	static const char *const lookup[] = {"exact", "floor", "ceil", "nearest"};
 	json_t *j = json_object(), *rows = json_array();
 	put_words(j, "key", t->key, t->n_keys);
-	json_object_set_new(j, "lookup", json_string(lookup[t->lookup]));
+	json_object_set_new(j, "lookup", json_string(table_lookup_names[t->lookup]));
 	for (int i = 0; i < t->n_rows; i++) {
 		const struct table_row *r = &t->row[i];
 		json_t *row = json_object();

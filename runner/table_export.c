@@ -5,8 +5,6 @@
 
 #include "table_tool.h"
 
-static const char *const lookup_words[] = {"exact", "floor", "ceil", "nearest"}; /* enum lookup */
-
 const char *table_identifier(struct arena *a, const char *path)
 {
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
@@ -103,7 +101,7 @@ static void functions(const struct table *t, const char *name, FILE *f)
 	fprintf(f,
 		"/* How far key k is from v; negative: not allowed (lookup: %s). */\n"
 		"static inline double %s_distance(double k, double v)\n{\n\treturn %s;\n}\n\n",
-		lookup_words[t->lookup], name, distances[t->lookup]);
+		table_lookup_names[t->lookup], name, distances[t->lookup]);
 	fprintf(f,
 		"static inline int %s_same(const char *a, const char *b)\n{\n"
 		"\twhile (*a && *a == *b) {\n\t\ta++;\n\t\tb++;\n\t}\n\treturn *a == *b;\n}\n\n",

@@ -7,8 +7,6 @@
 #include "table_build.h"
 #include "yaml_scalar.h"
 
-static const char *const lookup_names[] = {"exact", "floor", "ceil", "nearest"}; /* enum lookup */
-
 /* ---- building ------------------------------------------------------------------------------------------------------ */
 
 bool table_number(const char *text, struct number *out, struct err *why)
@@ -36,13 +34,13 @@ bool table_add_key(struct table_builder *b, const char *name, struct mark at)
 
 bool table_set_lookup(struct table_builder *b, const char *name, struct mark at)
 {
-	for (int i = 0; i < 4; i++)
-		if (strcmp(name, lookup_names[i]) == 0) {
+	for (int i = 0; i < N_LOOKUPS; i++)
+		if (strcmp(name, table_lookup_names[i]) == 0) {
 			b->t->lookup = (enum lookup)i;
 			return true;
 		}
 	diag_add(b->d, DIAG_ERROR, at, "unknown lookup '%s'; it is exact, floor, ceil or nearest", name);
-	const char *near = diag_nearest(name, lookup_names, 4);
+	const char *near = diag_nearest(name, table_lookup_names, N_LOOKUPS);
 	if (near)
 		diag_note(b->d, (struct mark){0}, "did you mean '%s'?", near);
 	return false;

@@ -4,7 +4,7 @@
 
 #include "table_build.h"
 
-static const char *const lookup_names[] = {"exact", "floor", "ceil", "nearest"}; /* enum lookup */
+const char *const table_lookup_names[N_LOOKUPS] = {"exact", "floor", "ceil", "nearest"};
 
 bool table_same_text(const char *a, const char *b)
 {
@@ -80,7 +80,8 @@ static void say_missing(const struct table *t, const char *kernel, const double 
 					      r->key[k].d);
 	}
 	err_set(err, "table %s has no row for %s at %s (lookup: %s); %s%s; add the row, or a default", t->path, kernel,
-		*at ? at : "any point", lookup_names[t->lookup], *has ? "it has " : "it has none for this kernel", has);
+		*at ? at : "any point", table_lookup_names[t->lookup], *has ? "it has " : "it has none for this kernel",
+		has);
 }
 
 const struct table_row *table_lookup(const struct table *t, const char *kernel, const struct named_number *axis,
