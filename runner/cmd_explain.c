@@ -30,40 +30,14 @@ struct options {
 
 /* ---- the command again -------------------------------------------------------------------------------------------- */
 
-static void put_option(FILE *f, const char *option, const char *value)
-{
-	fprintf(f, " %s ", option);
-	if (*value && !value[strcspn(value, " '\"\\$`*?[]()<>|&;!#~\t\n")]) {
-		fputs(value, f);
-		return;
-	}
-	fputc('\'', f);
-	for (; *value; value++)
-		if (*value == '\'')
-			fputs("'\\''", f);
-		else
-			fputc(*value, f);
-	fputc('\'', f);
-}
-
-/* The command of the record, which has the --set, and what else this command line said. Owned by the caller. */
-static char *rerun_text(const struct options *o, const struct cell *c)
+/* As a run would put it into the cell's record. Owned by the caller. */
+static char *rerun_text(const struct cell *c)
 {
 	json_t *record = record_cell_begin(c);
 	const char *rerun = json_string_value(json_object_get(record, "rerun"));
-	char *text = NULL;
-	size_t n = 0;
-	FILE *f = open_memstream(&text, &n);
-	if (!f)
+	char *text = strdup(rerun ? rerun : "-");
+	if (!text)
 		abort();
-	fputs(rerun ? rerun : "-", f);
-	if (o->backend)
-		put_option(f, "--backend", o->backend);
-	if (o->device)
-		put_option(f, "--device", o->device);
-	for (int i = 0; i < o->n_plugins; i++)
-		put_option(f, "--plugin", o->plugin[i]);
-	fclose(f);
 	json_decref(record);
 	return text;
 }
@@ -123,7 +97,13 @@ static int explain(const struct options *o, const struct registry *r)
 {
 	struct diags *d = diags_create();
 	struct arena *a = arena_create();
-	struct suite_options so = {.registry = r, .set = o->set, .n_set = o->n_set};
+	struct suite_options so = {.registry = r,
+				   .set = o->set,
+				   .n_set = o->n_set,
+				   .plugin = o->plugin,
+				   .n_plugins = o->n_plugins,
+				   .backend = o->backend,
+				   .device = o->device};
 	struct err err = {""};
 	struct target target;
 	struct cell c;
@@ -137,7 +117,7 @@ static int explain(const struct options *o, const struct registry *r)
 	}
 	diags_print(d, stderr, isatty(STDERR_FILENO) && !getenv("NO_COLOR"));
 	if (ok) {
-		char *rerun = rerun_text(o, &c), *line = NULL;
+		char *rerun = rerun_text(&c), *line = NULL;
 		if (o->json) {
 			json_t *j = explain_json(p, r, &target, &c, rerun);
 			line = verdict_line(j);

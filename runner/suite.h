@@ -167,8 +167,7 @@ struct suite_override {
 struct suite {
 	struct arena *arena;
 	const char *path, *name, *about;
-	const char
-		*set_words; /* options that rerun needs, quoted for a shell: "" or " --backend 'cuda' --set 't_q=1'" */
+	const char *set_words; /* options that rerun needs, quoted: "" or " --backend 'cuda' --set 't_q=1'" */
 	char sha256[65]; /* over the suite and its includes and tables */
 	const struct suite_file *file;
 	int n_files;
