@@ -4,8 +4,7 @@
 
 #include "plan_space.h"
 
-/* Keys whose value is the device's, not the cell's. */
-static bool is_of_target(const char *key)
+bool plan_key_is_of_target(const char *key)
 {
 	static const char *const keys[] = {"device", "backend", "cc", "host"};
 	for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
@@ -19,7 +18,7 @@ struct selector selector_anywhere(const struct selector *s, struct arena *a)
 	struct select_term *term = arena_array(a, (size_t)s->n_terms, sizeof *term);
 	struct selector out = {.term = term};
 	for (int i = 0; i < s->n_terms; i++)
-		if (!is_of_target(s->term[i].key))
+		if (!plan_key_is_of_target(s->term[i].key))
 			term[out.n_terms++] = s->term[i];
 	return out;
 }
@@ -49,7 +48,7 @@ static bool same_term(const struct select_term *x, const struct select_term *y)
 static bool asks_no_more(const struct selector *s, const struct selector *of)
 {
 	for (int i = 0; i < s->n_terms; i++) {
-		bool found = !is_of_target(s->term[i].key);
+		bool found = !plan_key_is_of_target(s->term[i].key);
 		for (int k = 0; k < of->n_terms && !found; k++)
 			found = same_term(&s->term[i], &of->term[k]);
 		if (!found)

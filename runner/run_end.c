@@ -81,12 +81,9 @@ bool run_write_aggregates(struct run *r, const json_t *header, struct err *err)
 /* Whether it chooses by where the run is: one that fits nothing here may fit elsewhere. */
 static bool about_a_machine(const struct selector *s)
 {
-	static const char *const keys[] = {"backend", "device", "cc", "host"};
-
 	for (int i = 0; i < s->n_terms; i++)
-		for (size_t k = 0; k < sizeof keys / sizeof *keys; k++)
-			if (strcmp(s->term[i].key, keys[k]) == 0)
-				return true;
+		if (plan_key_is_of_target(s->term[i].key))
+			return true;
 	return false;
 }
 
