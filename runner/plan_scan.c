@@ -12,8 +12,8 @@ struct scan {
 	struct diags *d;
 	struct rules rules;
 	struct matcher *list[N_RULE_KINDS], *exclude, *exclude_open, *filter;
-	struct matcher
-		*open[N_RULE_KINDS]; /* where rules that fit nothing, or tables of other devices, are looked for */
+	/* Without what asks for a device: where rules that fit nothing, or tables of other devices, are looked for. */
+	struct matcher *open[N_RULE_KINDS];
 	struct unused unused;
 	const struct cell_set *ids; /* NULL: all */
 	int64_t *filter_hits;

@@ -8,8 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define KERNEL(id) extern const struct assay_kernel assay_kernel_##id;
 #include "fp_control.h"
+
+#define KERNEL(id) extern const struct assay_kernel assay_kernel_##id;
 #include "kernel_list.h"
 #undef KERNEL
 
@@ -258,9 +259,9 @@ bool registry_load_plugin(struct registry *r, const char *path, const char *pref
 		return load_pair(r, path + strlen(REGISTRY_PAIR), err);
 	char *full = explicit_path(path);
 	int old_n = r->n;
-	/* Local, so that two builds of the same kernels keep their own symbols apart. */
-	/* What was linked with -ffast-math flushes denormals from here on, in every arm of the process. */
+	/* What was linked with -ffast-math would flush denormals from here on, in every arm of the process. */
 	const uint64_t fp = fp_control_get();
+	/* Local, so that two builds of the same kernels keep their own symbols apart. */
 	void *handle = dlopen(full, RTLD_NOW | RTLD_LOCAL);
 	fp_control_set(fp);
 	if (!handle) {
