@@ -50,11 +50,8 @@ static bool make_rows(struct suggest *s, const struct verdict_file *run, struct 
 					       s->key[k], text_get(cell, "id"));
 		}
 		struct suggest_row *r = row_at(s, &cap, text_get(cell, "kernel"), key);
-		const json_t **more = arena_array(s->arena, r->n_cells + 1, sizeof *more);
-		if (r->n_cells)
-			memcpy((void *)more, (const void *)r->cell, r->n_cells * sizeof *more);
-		more[r->n_cells++] = cell;
-		r->cell = more;
+		r->cell = arena_grow(s->arena, (void *)r->cell, r->n_cells, &r->cell_cap, sizeof *r->cell);
+		r->cell[r->n_cells++] = cell;
 	}
 	return s->n_rows > 0 || err_set(err, "no cell of this run compares arms: there is nothing to propose");
 }
@@ -226,15 +223,12 @@ static bool splits(struct suggest *s, const struct suggest_row *r, const char *a
 	size_t n = 0;
 	for (int k = 0; k < s->n_keys && n < sizeof at; k++)
 		n += (size_t)snprintf(at + n, sizeof at - n, "%s%s=%.10g", k ? "," : " ", s->key[k], r->key[k]);
-	const char **more = arena_array(s->arena, s->n_advice + 1, sizeof *more);
-	if (s->n_advice)
-		memcpy((void *)more, (const void *)s->advice, s->n_advice * sizeof *more);
-	more[s->n_advice++] =
+	s->advice = arena_grow(s->arena, (void *)s->advice, s->n_advice, &s->advice_cap, sizeof *s->advice);
+	s->advice[s->n_advice++] =
 		arena_printf(s->arena,
 			     "%s%s: against %s, %s is %.3f at %s=%.10g and %.3f at %s=%.10g: a key on %s is "
 			     "warranted",
 			     r->kernel, at, r->arm, arm, fast_ratio, axis, fast, slow_ratio, axis, slow, axis);
-	s->advice = more;
 	return true;
 }
 

@@ -32,7 +32,7 @@ struct suggest_row {
 	const char *kernel;
 	double key[SUGGEST_MAX_KEYS];
 	const json_t **cell; /* of the run, n_cells */
-	size_t n_cells;
+	size_t n_cells, cell_cap;
 	const char *incumbent, *shipped; /* arms; incumbent: what is served, else shipped */
 	bool several; /* its cells are served several arms: incumbent is shipped, and `lost` says what else there was */
 	const char *lost; /* what is served in some of its cells and not by the proposal, in words; NULL: nothing */
@@ -60,7 +60,7 @@ struct suggest {
 	struct suggest_row *row; /* by kernel in the order of the run, keys rising */
 	size_t n_rows;
 	const char **advice; /* where a further key is warranted */
-	size_t n_advice;
+	size_t n_advice, advice_cap;
 	/* The table that the run was served by, where it was one and the header tells. */
 	const struct table *served;
 	const char *served_path;
@@ -69,7 +69,7 @@ struct suggest {
 	struct suggest_entry *entry; /* what is written of it, in order */
 	size_t n_entries;
 	const char **lost; /* what was served at points that were not measured, and is not by the proposal */
-	size_t n_lost;
+	size_t n_lost, lost_cap;
 };
 
 /* The keys of the tables that the run was served by: what a proposal is keyed on where nothing else is said. Borrowed from the header. False

@@ -354,11 +354,8 @@ static void write_kernel(struct proposal *p, const char *kernel)
 
 static void lose(struct suggest *s, const char *text)
 {
-	const char **more = arena_array(s->arena, s->n_lost + 1, sizeof *more);
-	if (s->n_lost)
-		memcpy((void *)more, (const void *)s->lost, s->n_lost * sizeof *more);
-	more[s->n_lost++] = text;
-	s->lost = more;
+	s->lost = arena_grow(s->arena, (void *)s->lost, s->n_lost, &s->lost_cap, sizeof *s->lost);
+	s->lost[s->n_lost++] = text;
 }
 
 /* ---- what it loses -------------------------------------------------------------------------------------------------- */
@@ -411,7 +408,7 @@ static void losses_between(struct suggest *s, const char *kernel)
 	long long points = 1;
 	for (int k = 0; k < s->n_keys; k++) {
 		n[k] = values_of(s, k, value[k]);
-		points *= n[k] > 0 ? n[k] : 1;
+		points *= points < GRID_MAX ? n[k] : 1; /* of all of them the product need not fit an integer */
 	}
 	for (long long i = 0; i < points && i < GRID_MAX; i++) {
 		const char *at = "";
