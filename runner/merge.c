@@ -165,6 +165,14 @@ static size_t place_of(const json_t *list, const json_t *x)
 	return at;
 }
 
+/* How many cells an entry speaks of: a rule, a row. A geometry's parameter may have that name too, and is no count. */
+static void add_cells(json_t *entry, const json_t *other)
+{
+	json_t *n = json_object_get(entry, "cells");
+	if (json_is_integer(n))
+		json_integer_set(n, json_integer_value(n) + json_integer_value(json_object_get(other, "cells")));
+}
+
 /* Puts into `to` what `from` has beside it: a shard's header tells what that shard did. */
 static void unite(json_t *to, const json_t *from)
 {
@@ -177,8 +185,6 @@ static void unite(json_t *to, const json_t *from)
 			mine = json_object_get(to, key);
 			if (!mine)
 				json_object_set_new(to, key, json_deep_copy(x));
-			else if (strcmp(key, "cells") == 0 && json_is_integer(mine))
-				json_integer_set(mine, json_integer_value(mine) + json_integer_value(x));
 			else
 				unite(mine, x);
 		}
@@ -191,6 +197,7 @@ static void unite(json_t *to, const json_t *from)
 				had = same_entry(mine, x);
 				if (had) {
 					unite(mine, x);
+					add_cells(mine, x);
 					break;
 				}
 			}
