@@ -188,7 +188,7 @@ static bool is_input(const struct run_options *o, const struct item *it)
 static bool outputs_fit(const struct run_options *o, struct item *item)
 {
 	for (int i = 0; i < o->suites.n; i++)
-		item[i].out = item[i].plan ? output_path(o, item[i].suite) : NULL;
+		item[i].out = item[i].plan && (o->out || !o->no_fork) ? output_path(o, item[i].suite) : NULL;
 	for (int i = 0; i < o->suites.n; i++)
 		for (int k = 0; k < i; k++)
 			if (item[k].out && item[i].out && strcmp(item[k].out, item[i].out) == 0) {
@@ -253,9 +253,9 @@ static int run_item(const struct run_options *o, const struct run_job *base, con
 	job.suite = it->suite;
 	job.plan = it->plan;
 	job.filter = it->filter;
+	job.out = it->out;
 	if (o->no_fork)
 		return run_in_this_process(o, &job);
-	job.out = it->out;
 	if (!o->processes && it->use->processes)
 		job.processes = it->use->processes;
 	const struct text_options to = run_text_options(o, strcmp(it->out, "-") == 0 ? NULL : it->out);

@@ -69,17 +69,17 @@ int run_in_this_process(const struct run_options *o, const struct run_job *job)
 	struct text_options to = run_text_options(o, NULL);
 	to.verbose = true;
 	json_t *header = run_header(job, NULL, NULL);
-	json_t *footer = json_pack("{s:s, s:I, s:i}", "kind", "footer", "wall_ns", (json_int_t)(run_now_ns() - begin),
-				   "exit", status);
-	if (o->out) {
-		struct verdict_writer *w = verdict_create(o->out, job->how, &err);
+	const int64_t wall_ns = run_now_ns() - begin;
+	if (job->out) {
+		struct verdict_writer *w = verdict_create(job->out, job->how, &err);
 		bool ok = w && verdict_write(w, header, &err) && verdict_write(w, record, &err);
 		ok = verdict_close(w, ok ? &err : NULL) && ok;
 		if (!ok) {
 			fprintf(stderr, "assay run: %s\n", err.text);
-			status = EXIT_USAGE;
+			status = w ? EXIT_INCOMPLETE : EXIT_USAGE;
 		}
 	}
+	json_t *footer = json_pack("{s:s, s:I, s:i}", "kind", "footer", "wall_ns", (json_int_t)wall_ns, "exit", status);
 	struct text *t = text_create(&to);
 	text_record(t, header);
 	text_record(t, record);
