@@ -31,6 +31,9 @@ struct cmd {
 struct option;
 int cmd_refuse(const char *verb, int got, char **argv, const struct option *options);
 
+/* A whole number from lo to hi in digits alone; false, and *out as it was, for anything else. */
+bool cmd_whole_number(const char *text, int lo, int hi, int *out);
+
 /* Whether writing there would replace a file: a device, a pipe or /dev/null loses nothing. */
 bool cmd_would_replace(const char *path);
 

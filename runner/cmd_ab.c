@@ -252,8 +252,7 @@ static int run(int argc, char **argv)
 			}
 			break;
 		case OPT_PROCESSES:
-			o.processes = (int)strtol(optarg, NULL, 10);
-			if (o.processes < 1 || o.processes > 64) {
+			if (!cmd_whole_number(optarg, 1, 64, &o.processes)) {
 				status = refuse("--processes: a whole number from 1 to 64 is wanted", "--processes 2");
 				goto done;
 			}

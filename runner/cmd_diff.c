@@ -118,14 +118,9 @@ static bool parse_least(const char *text, double *out)
 
 static bool parse_processes(const char *text, int *out)
 {
-	char *end;
-	errno = 0;
-	long n = strtol(text, &end, 10);
-	if (end != text && !*end && !errno && n >= 1 && n <= 64 && text[0] >= '0' && text[0] <= '9') {
-		*out = (int)n;
-		return true;
-	}
 	char what[120];
+	if (cmd_whole_number(text, 1, 64, out))
+		return true;
 	snprintf(what, sizeof what, "--processes %.40s: a whole number from 1 to 64 is wanted", text);
 	refuse(what, "--processes 3 holds three processes of each side against each other");
 	return false;

@@ -1,7 +1,6 @@
 /* assay history: each cell over many runs, in the order of their start. Facts, no verdicts: `assay diff` judges two of them. */
 #include "cmd.h"
 
-#include <errno.h>
 #include <getopt.h>
 #include <limits.h>
 #include <math.h>
@@ -218,15 +217,6 @@ done:
 	return status;
 }
 
-static bool parse_last(const char *text, int *out)
-{
-	char *end;
-	errno = 0;
-	long n = strtol(text, &end, 10);
-	*out = n >= 1 && n <= INT_MAX ? (int)n : 0;
-	return text[0] >= '0' && text[0] <= '9' && !*end && !errno && *out > 0;
-}
-
 static int run(int argc, char **argv)
 {
 	const char *filter = NULL;
@@ -237,7 +227,7 @@ static int run(int argc, char **argv)
 		switch (got) {
 		case OPT_FILTER: filter = optarg; break;
 		case OPT_LAST:
-			if (!parse_last(optarg, &last)) {
+			if (!cmd_whole_number(optarg, 1, INT_MAX, &last)) {
 				fprintf(stderr,
 					"assay history: --last: a whole number from 1 is wanted\nhint: --last 10\n");
 				return EXIT_USAGE;

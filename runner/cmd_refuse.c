@@ -1,7 +1,9 @@
 #include "cmd.h"
 
+#include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -48,6 +50,17 @@ int cmd_refuse(const char *verb, int got, char **argv, const struct option *opti
 	else
 		fprintf(stderr, "hint: `assay %s --help` lists the options\n", verb);
 	return EXIT_USAGE;
+}
+
+bool cmd_whole_number(const char *text, int lo, int hi, int *out)
+{
+	char *end;
+	errno = 0;
+	const long n = strtol(text, &end, 10);
+	if (text[0] < '0' || text[0] > '9' || *end || errno || n < lo || n > hi)
+		return false;
+	*out = (int)n;
+	return true;
 }
 
 bool cmd_would_replace(const char *path)

@@ -1,7 +1,6 @@
 /* cmd_run_options: the options of `assay run`, each checked as it comes, then together. */
 #include "cmd_run_options.h"
 
-#include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,15 +73,11 @@ bool run_usage_error(const char *what, const char *hint)
 
 static bool whole_number(const char *option, const char *text, int lo, int hi, int *out)
 {
-	char *end, what[160];
-	errno = 0;
-	long v = strtol(text, &end, 10);
-	if (end == text || *end || errno || v < lo || v > hi || *text == '+' || *text == ' ') {
-		snprintf(what, sizeof what, "%s: \"%.40s\" is not a whole number from %d to %d", option, text, lo, hi);
-		return run_usage_error(what, "write digits alone");
-	}
-	*out = (int)v;
-	return true;
+	char what[160];
+	if (cmd_whole_number(text, lo, hi, out))
+		return true;
+	snprintf(what, sizeof what, "%s: \"%.40s\" is not a whole number from %d to %d", option, text, lo, hi);
+	return run_usage_error(what, "write digits alone");
 }
 
 static bool parse_checks(const char *text, uint32_t *out)
