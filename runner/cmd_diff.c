@@ -263,11 +263,8 @@ static FILE *open_out(const struct options *o, char *const *file, int n)
 		refuse(what, "--force replaces it, -o names another file");
 		return NULL;
 	}
-	for (int i = 0; i < n; i++)
-		if (cmd_same_file(o->out, file[i])) {
-			refuse("-o names a file that is compared", "name another file");
-			return NULL;
-		}
+	if (cmd_output_is_input("diff", o->out, file, n))
+		return NULL;
 	FILE *out = fopen(o->out, "we");
 	if (!out)
 		fprintf(stderr, "assay diff: %s: cannot open for writing: %s\n", o->out, strerror(errno));
