@@ -90,4 +90,14 @@ static inline const json_t *arm_of(const json_t *facts, const char *name)
 	return NULL;
 }
 
+/* Whether a note of a cell says that. */
+static inline bool noted(const json_t *facts, const char *what)
+{
+	const json_t *notes = json_object_get(facts, "notes");
+	for (size_t i = 0; i < json_array_size(notes); i++)
+		if (strstr(json_string_value(json_array_get(notes, i)), what))
+			return true;
+	return false;
+}
+
 #endif

@@ -21,7 +21,7 @@ static struct tally many(const char *what, const struct fake_script *s, int cell
 		work_cell(&c, b.registry, id);
 		json_t *record = play(&b, &c, false);
 		const json_t *timing = json_object_get(record, "timing");
-		const char *verdict = text(timing, "verdict"), *reason = text(timing, "reason");
+		const char *verdict = text_of(timing, "verdict"), *reason = text_of(timing, "reason");
 		t.pass += !strcmp(verdict, "pass");
 		/* A cell whose null arm is off is undecided; the screening did suspect it. */
 		t.suspect += !strcmp(verdict, "regression") || !strcmp(reason, "biased");
@@ -143,7 +143,7 @@ START_TEST(suites_with_confirmation)
 		struct record_env mine = env;
 		record_judge_run(cells, CELLS, &mine);
 		for (int i = 0; i < CELLS; i++) {
-			const bool failed = !strcmp(text(cells[i], "status"), "regression");
+			const bool failed = !strcmp(text_of(cells[i], "status"), "regression");
 			wrong += failed && i != 7;
 			found += failed && i == 7;
 			json_decref(cells[i]);

@@ -25,19 +25,7 @@ static int64_t gap_of(void *ctx, int64_t k, const struct fake_event *last)
 	return here ? g->ns : 0;
 }
 
-/* Whether a note of the cell says that an escape is suspected of this arm. */
-static bool suspected(const json_t *facts, const char *arm)
-{
-	char want[96];
-	size_t i;
-	json_t *note;
-	snprintf(want, sizeof want, "%s: a stream escape is suspected", arm);
-	json_array_foreach(json_object_get(facts, "notes"), i,
-			   note) if (strstr(json_string_value(note), want)) return true;
-	return false;
-}
-
-static bool noted; /* of the last cell: split=4 is under suspicion */
+static bool suspected; /* of the last cell: split=4 is under suspicion */
 
 /* The `run` findings that are not passes, of a cell with such gaps; the text of the last in out[256]. */
 static int accused(struct gaps *g, enum clock_kind clock, char *out, int64_t *drains)
@@ -62,7 +50,7 @@ static int accused(struct gaps *g, enum clock_kind clock, char *out, int64_t *dr
 			 json_string_value(json_object_get(f, "text")));
 	}
 	*drains = fake_drains(b.be);
-	noted = suspected(facts, "split=4");
+	suspected = noted(facts, "split=4: a stream escape is suspected");
 	json_decref(facts);
 	bed_close(&b);
 	return n;
@@ -96,12 +84,12 @@ START_TEST(not_in_all_launches)
 	ck_assert_int_eq(accused(&most, clocks[_i], text, &drains), 1);
 	ck_assert_msg(strstr(text, "split=4 stream escape: 83.2 us") == text && strstr(text, "in 20 of "), "%s", text);
 	ck_assert_int_eq(accused(&half, clocks[_i], text, &drains), 0);
-	ck_assert(noted);
+	ck_assert(suspected);
 	ck_assert_int_eq(accused(&few, clocks[_i], text, &drains), 0);
-	ck_assert(noted);
+	ck_assert(suspected);
 	struct gaps none = {.at = -1, .ns = 1};
 	ck_assert_int_eq(accused(&none, clocks[_i], text, &drains), 0);
-	ck_assert(!noted);
+	ck_assert(!suspected);
 }
 END_TEST
 

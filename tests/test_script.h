@@ -3,43 +3,13 @@
 #ifndef ASSAY_TEST_SCRIPT_H
 #define ASSAY_TEST_SCRIPT_H
 
-#include <check.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "exec.h"
-#include "fake.h"
 #include "record.h"
-#include "registry.h"
-#include "test_cell.h"
+#include "test_bed.h"
 
 static const struct record_env env = {.tau = 0.0025, .today = "2026-11-30"};
-
-struct bed {
-	struct registry *registry;
-	struct backend *be;
-	struct exec *exec;
-	struct exec_beat beat;
-};
-
-static inline void bed_open(struct bed *b, const struct fake_script *script)
-{
-	struct err err;
-	memset(b, 0, sizeof *b);
-	b->registry = registry_create();
-	b->be = fake_create(script);
-	b->exec = exec_create(b->be, &err);
-	ck_assert(b->exec);
-}
-
-static inline void bed_close(struct bed *b)
-{
-	exec_destroy(b->exec);
-	ck_assert_int_eq(fake_memory_in_use(b->be), 0);
-	backend_ops_of(b->be)->close(b->be);
-	registry_destroy(b->registry);
-}
 
 /* probe.work, so short that thousands of launches are nothing: `more=50` is served, and the script says what it takes. Margin 2 %. */
 static inline void work_cell(struct cell *c, const struct registry *r, const char *id)
@@ -73,21 +43,11 @@ static inline struct fake_script script_of(double effect)
 /* Runs and judges it. New reference. */
 static inline json_t *play(struct bed *b, const struct cell *c, bool more_to_come)
 {
-	const struct exec_sink sink = {.beat = &b->beat};
-	struct err err = {{0}};
-	json_t *facts = NULL, *record = record_cell_begin(c);
-	enum exec_outcome got = exec_cell(b->exec, c, &sink, &facts, &err);
-	ck_assert_msg(got == EXEC_OK, "%s", err.text);
+	json_t *record = record_cell_begin(c), *facts = run_cell(b, c, EXEC_OK);
 	record_merge_facts(record, facts);
 	json_decref(facts);
 	record_judge(record, &env, more_to_come);
 	return record;
-}
-
-static inline const char *text(const json_t *o, const char *key)
-{
-	const char *s = json_string_value(json_object_get(o, key));
-	return s ? s : "";
 }
 
 #endif

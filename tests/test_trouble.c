@@ -20,22 +20,14 @@ static json_t *alone(const struct fake_script *s, void (*change)(struct cell *c)
 static void expect_at(int line, json_t *record, const char *status, const char *verdict, const char *reason)
 {
 	const json_t *t = json_object_get(record, "timing");
-	ck_assert_msg(!strcmp(text(record, "status"), status) && !strcmp(text(t, "verdict"), verdict) &&
-			      !strcmp(text(t, "reason"), reason),
-		      "line %d: %s, %s(%s), ratio %.4f in %d rounds: %s", line, text(record, "status"),
-		      text(t, "verdict"), text(t, "reason"), json_number_value(json_object_get(t, "ratio")),
-		      (int)json_integer_value(json_object_get(t, "n")), text(record, "reason"));
+	ck_assert_msg(!strcmp(text_of(record, "status"), status) && !strcmp(text_of(t, "verdict"), verdict) &&
+			      !strcmp(text_of(t, "reason"), reason),
+		      "line %d: %s, %s(%s), ratio %.4f in %d rounds: %s", line, text_of(record, "status"),
+		      text_of(t, "verdict"), text_of(t, "reason"), json_number_value(json_object_get(t, "ratio")),
+		      (int)json_integer_value(json_object_get(t, "n")), text_of(record, "reason"));
 	json_decref(record);
 }
 #define expect(record, status, verdict, reason) expect_at(__LINE__, record, status, verdict, reason)
-
-static bool noted(const json_t *record, const char *word)
-{
-	size_t i;
-	json_t *n;
-	json_array_foreach(json_object_get(record, "notes"), i, n) if (strstr(json_string_value(n), word)) return true;
-	return false;
-}
 
 /* ---- the clock moves -------------------------------------------------------------------------------------------------- */
 
@@ -71,7 +63,7 @@ START_TEST(order_of_arms)
 	const double biased = json_number_value(json_object_get(json_object_get(list, "timing"), "ratio")),
 		     fair = json_number_value(json_object_get(json_object_get(random, "timing"), "ratio"));
 	ck_assert_msg(fabs(biased - 1) > fabs(fair - 1) && biased < 0.999, "list %.4f, random %.4f", biased, fair);
-	ck_assert_str_eq(text(json_object_get(random, "timing"), "verdict"), "pass");
+	ck_assert_str_eq(text_of(json_object_get(random, "timing"), "verdict"), "pass");
 	json_decref(list);
 	json_decref(random);
 }
@@ -113,7 +105,7 @@ START_TEST(ramp_at_the_start)
 	ck_assert(noted(record, "clock ramp"));
 	expect(record, "pass", "pass", "");
 	record = alone(&s, NULL);
-	ck_assert_str_ne(text(record, "status"), "regression");
+	ck_assert_str_ne(text_of(record, "status"), "regression");
 	json_decref(record);
 }
 END_TEST
@@ -230,7 +222,7 @@ START_TEST(implausible)
 	expect(alone(&s, NULL), "pass", "pass", "");
 	json_t *cells[] = {ratio_cell(20000, "s/c/k/g/d/m=1"), ratio_cell(50, "s/c/k/g/d/m=2"),
 			   ratio_cell(20000, "s/c/k/g/d/m=3")};
-	ck_assert_str_eq(text(json_object_get(cells[1], "timing"), "reason"), "implausible");
+	ck_assert_str_eq(text_of(json_object_get(cells[1], "timing"), "reason"), "implausible");
 	json_t *list = record_aggregates(cells, 3, NULL), *g = json_object_get(json_array_get(list, 0), "geomean");
 	ck_assert_int_eq(json_array_size(list), 1);
 	ck_assert_int_eq(json_integer_value(json_object_get(g, "n")), 2);
@@ -321,16 +313,16 @@ START_TEST(slow_machine)
 				   990, "latency", 300, 301, 299),
 	       *end = json_pack("{s:[i,i,i], s:[i,i,i]}", "copy", 1100, 1101, 1099, "latency", 300, 303, 300);
 	json_t *list = run_aggregates_records(a, header, end, &counts), *o = json_array_get(list, 0);
-	ck_assert_str_eq(text(o, "name"), "sentinels");
+	ck_assert_str_eq(text_of(o, "name"), "sentinels");
 	ck_assert_double_eq_tol(json_number_value(json_object_get(json_object_get(o, "drift"), "copy")), log(1.1),
 				1e-12);
 	ck_assert_double_eq(json_number_value(json_object_get(json_object_get(o, "drift"), "latency")), 0);
-	ck_assert_str_eq(text(o, "reason"), "copy 10.0 % slower at the end than at the start");
+	ck_assert_str_eq(text_of(o, "reason"), "copy 10.0 % slower at the end than at the start");
 	json_decref(list);
 	list = run_aggregates_records(a, header, NULL, &counts);
 	o = json_array_get(list, 0);
 	ck_assert(json_is_null(json_object_get(o, "end")) && json_is_null(json_object_get(o, "drift")));
-	ck_assert_str_ne(text(o, "reason"), "");
+	ck_assert_str_ne(text_of(o, "reason"), "");
 	json_decref(list);
 	json_decref(end);
 	json_decref(header);
@@ -366,7 +358,7 @@ START_TEST(correlated_rounds)
 		}
 		bed_close(&b);
 		json_t *list = run_aggregates_records(a, NULL, NULL, &counts), *o = json_array_get(list, 0);
-		ck_assert_str_eq(text(o, "name"), "correlation");
+		ck_assert_str_eq(text_of(o, "name"), "correlation");
 		ck_assert_int_eq(json_integer_value(json_object_get(o, "n")), 40);
 		ck_assert_msg(json_is_string(json_object_get(o, "reason")) == kinds[k].told, "rho %g: r1 %.3f",
 			      kinds[k].rho, json_number_value(json_object_get(o, "r1")));
@@ -446,7 +438,7 @@ START_TEST(advice_after_a_look)
 		stats_walsh(d, n, fixed ? stats_fixed_cut(5) : stats_look_cut(0.025, 8), &iv);
 		const json_t *summary = NULL, *arm;
 		size_t i;
-		json_array_foreach(arms, i, arm) if (strcmp(text(arm, "name"), "more=50") == 0) summary =
+		json_array_foreach(arms, i, arm) if (strcmp(text_of(arm, "name"), "more=50") == 0) summary =
 			json_object_get(arm, "summary");
 		if (fixed) { /* five rounds have no interval, and so there is no advice */
 			ck_assert(!advice && json_is_null(json_object_get(summary, "lo")));

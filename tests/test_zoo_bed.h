@@ -30,13 +30,4 @@ static inline void all_pass(const json_t *facts)
 			      text_of(f, "arm"), text_of(f, "text"));
 }
 
-static inline bool noted(const json_t *facts, const char *what)
-{
-	const json_t *notes = json_object_get(facts, "notes");
-	for (size_t i = 0; i < json_array_size(notes); i++)
-		if (strstr(json_string_value(json_array_get(notes, i)), what))
-			return true;
-	return false;
-}
-
 #endif
