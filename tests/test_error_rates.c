@@ -1,6 +1,7 @@
 /* Error rates, through the rounds: hundreds of cells a line, on the scripted fake backend (test_script.h). */
 #include <stdio.h>
 
+#include "test_rates.h"
 #include "test_script.h"
 
 struct tally {
@@ -33,12 +34,6 @@ static struct tally many(const char *what, const struct fake_script *s, int cell
 	printf("%-36s %5d   %6.2f %% pass  %6.2f %% suspect  %6.2f %% undecided   %4.1f rounds\n", what, cells,
 	       100.0 * t.pass / cells, 100.0 * t.suspect / cells, 100.0 * t.open / cells, t.rounds);
 	return t;
-}
-
-/* Compatible with a rate of at most p: less than one chance in ten thousand to be so far off. */
-static void at_most(int k, int n, double p, const char *what)
-{
-	ck_assert_msg(k < stats_binomial_point(n, p, 1e-4), "%s: %d of %d, more than %.2f %%", what, k, n, 100 * p);
 }
 
 /* Noise of kinds, as scripts: 1.4 % a launch, and what comes on top. */

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "judge.h"
+#include "test_rates.h"
 
 enum { BLOCK = 8, ROUNDS = 64, MOST = 4096 };
 
@@ -160,12 +161,6 @@ static struct tally play(const struct pool *p, int block, double effect, int cel
 	       100.0 * t.suspect / cells, 100.0 * t.failed / cells, 100.0 * (cells - t.pass - t.suspect) / cells,
 	       t.rounds);
 	return t;
-}
-
-/* k of n is compatible with a rate of at most p: less than one chance in ten thousand to be so far off. */
-static void at_most(int k, int n, double p, const char *what)
-{
-	ck_assert_msg(k < stats_binomial_point(n, p, 1e-4), "%s: %d of %d, more than %.2f %%", what, k, n, 100 * p);
 }
 
 static struct pool pools[] = {{.name = "H200 mla.absorb_q"},

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "judge.h"
+#include "test_rates.h"
 
 static uint64_t state;
 
@@ -112,18 +113,6 @@ static void show(const char *what, enum kind kind, const struct tally *t)
 	printf("%-15s %-24s %6d   %6.2f %% pass  %6.2f %% suspect  %6.2f %% undecided   %4.1f rounds\n",
 	       kind_names[kind], what, t->cells, 100.0 * t->pass / t->cells, 100.0 * t->suspect / t->cells,
 	       100.0 * t->open / t->cells, t->rounds);
-}
-
-/* k of n is compatible with a rate of at most (at least) p: less than one chance in ten thousand to be so far off. */
-static void at_most(int k, int n, double p, const char *what)
-{
-	ck_assert_msg(k < stats_binomial_point(n, p, 1e-4), "%s: %d of %d, more than %.2f %%", what, k, n, 100 * p);
-}
-
-static void at_least(int k, int n, double p, const char *what)
-{
-	ck_assert_msg(n - k < stats_binomial_point(n, 1 - p, 1e-4), "%s: %d of %d, less than %.2f %%", what, k, n,
-		      100 * p);
 }
 
 static const struct judge_rule two_percent = {.estimator = EST_PAIRED,
