@@ -13,9 +13,10 @@ import unittest
 
 ASSAY, ROOT = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
 
-WORK = '''\
+# One case, of a kernel whose geometry is a name alone.
+HEAD = '''\
 assay: 1
-suite: work
+suite: NAME
 geometries:
   none: {}
 distributions:
@@ -23,10 +24,13 @@ distributions:
 timing: {rounds: 8, scrub: none, warmup: {launches: 1}}
 cases:
   - id: c
-    kernels: [probe.work]
+    kernels: [KERNEL]
     geometry: none
-    arms: {arms: [{more: 10}]}
     data: unit
+'''
+
+WORK = HEAD.replace('NAME', 'work').replace('KERNEL', 'probe.work') + '''\
+    arms: {arms: [{more: 10}]}
     axes: {steps: {range: [STEPS, LAST], step: 10}}
     checks: {identity: {against: shipped}, regression: {select: shipped, against: shipped}}
 rigs:

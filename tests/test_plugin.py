@@ -6,22 +6,10 @@ import sys
 
 PLUGIN = os.path.join(os.path.abspath(sys.argv.pop(3)), 'plugin', 'deadly.so')
 
-from run_base import RunBase, main  # noqa: E402
+from run_base import HEAD, RunBase, main  # noqa: E402
 
-SUITE = '''\
-assay: 1
-suite: deadly
-geometries:
-  none: {}
-distributions:
-  unit: {fill: uniform, range: [-1, 1]}
-timing: {rounds: 8, scrub: none, warmup: {launches: 1}}
-cases:
-  - id: c
-    kernels: [demo.deadly]
-    geometry: none
+SUITE = HEAD.replace('NAME', 'deadly').replace('KERNEL', 'demo.deadly') + '''\
     arms: {arms: [other]}
-    data: unit
     axes: {n: [8, 20]}
     checks: {identity: {against: shipped}}
 '''
