@@ -28,8 +28,8 @@ bool check_again(struct stage *st, const struct evidence *ev, int launches_befor
 bool check_load(struct stage *st, int set, bool force, struct err *err);
 /* Makes sure of what inputs are loaded from, before it is copied to somewhere else. */
 bool check_masters(struct stage *st, struct err *err);
-/* After a launch that wrote outside of its tensors: what it may have hit of the inputs and of the others' packed ones is made anew, before
- * anybody else is held against it. Nothing to do where no launch did. */
+/* After a launch that wrote outside of its tensors, or of an arm that changes inputs: what it may have hit of the inputs and of the others'
+ * packed ones is made anew, before anybody else is held against it. Nothing to do where no launch did. */
 bool check_heal(struct stage *st, struct err *err);
 /* Loads a set and derives the tensors of one subject, or of all where s is NULL. A derive that fails is a finding. */
 bool check_set(struct stage *st, int set, struct subject *s, struct err *err);

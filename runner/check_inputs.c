@@ -51,12 +51,14 @@ static bool derived_check(struct stage *st, struct subject *s, const char *when,
 	return !changed || check_derive(st, s, TENSOR_POISON_A, &ok, err);
 }
 
-static void changed_finding(struct stage *st, const struct subject *s, int t, const char *when)
+static void changed_finding(struct stage *st, struct subject *s, int t, const char *when)
 {
 	const char *name = st->cell->kernel->tensors[t].name;
 	int64_t first, bytes;
 	char text[256], place[96] = "";
 
+	if (s)
+		s->spoils = true;
 	changed_place(st, st->in[t], &first, &bytes);
 	if (first >= 0)
 		snprintf(place, sizeof(place), ": %lld byte%s, first at byte %lld", (long long)bytes,
@@ -81,17 +83,14 @@ static void master_finding(struct stage *st, int t)
 	check_memory_finding(st, NULL, name, "input_changed", -1, -1, text);
 }
 
-/* The masters of an input as they were, and live loaded from them where it is not. */
-static bool heal(struct stage *st, int t, bool *whole, struct err *err)
+/* What is loaded of an input, loaded anew where it is not what it should be. */
+static bool live_heal(struct stage *st, struct input *in, struct err *err)
 {
-	struct input *in = st->in[t];
+	const int set = in->loaded;
 	bool intact = true;
 
-	if (!input_heal(st->inputs, in, whole, err))
-		return false;
-	if (*whole || in->loaded < 0)
+	if (set < 0)
 		return true;
-	const int set = in->loaded;
 	return input_intact(st->inputs, in, &intact, err) && (intact || input_load(st->inputs, in, set, true, err));
 }
 
@@ -133,10 +132,13 @@ bool check_masters(struct stage *st, struct err *err)
 	for (int t = 0; t < st->cell->kernel->n_tensors; t++) {
 		if (!st->in[t])
 			continue;
-		if (!heal(st, t, &whole, err))
+		if (!input_heal(st->inputs, st->in[t], &whole, err))
 			return false;
-		if (!whole)
-			master_finding(st, t);
+		if (whole)
+			continue;
+		master_finding(st, t);
+		if (!live_heal(st, st->in[t], err))
+			return false;
 	}
 	return true;
 }
@@ -144,12 +146,15 @@ bool check_masters(struct stage *st, struct err *err)
 bool check_heal(struct stage *st, struct err *err)
 {
 	const struct assay_kernel *k = st->cell->kernel;
-	const struct subject *by = st->overran;
+	const struct subject *by = st->spoiler;
 	bool ok;
 
-	st->overran = NULL;
+	st->spoiler = NULL;
 	if (by && !check_masters(st, err))
 		return false;
+	for (int t = 0; by && t < k->n_tensors; t++)
+		if (st->in[t] && !live_heal(st, st->in[t], err))
+			return false;
 	for (int i = 0; by && i < st->n_subjects; i++) {
 		struct subject *s = &st->subject[i];
 		bool changed = false;

@@ -115,6 +115,8 @@ bool check_launch(struct stage *st, struct ready *r, uint32_t poison, enum tail 
 	*ok = rr == RUN_OK;
 	if (rr == RUN_LOST)
 		return err_set(err, "%s: %s", r->subject->name, why.text);
+	if (out->n_damages || r->subject->spoils)
+		st->spoiler = r->subject;
 	if (rr == RUN_FAILED)
 		stage_fail(st, r->subject, "launch", why.text);
 	else
@@ -152,8 +154,6 @@ void check_guards(struct stage *st, const struct ready *r, const struct checked 
 	const struct assay_kernel *k = st->cell->kernel;
 	const char *arm = r->subject->name;
 
-	if (seen->n_damages)
-		st->overran = r->subject;
 	for (int i = 0; i < seen->n_damages; i++) {
 		const struct guard_damage *g = &seen->damage[i];
 		const char *name = g->tensor < 0 ? "workspace" : k->tensors[g->tensor].name;
@@ -361,6 +361,8 @@ bool check_again(struct stage *st, const struct evidence *ev, int launches_befor
 	/* First the inputs as the rounds left them: nothing is loaded before this. */
 	if (!check_inputs(st, NULL, 0, "during the timed rounds", &intact, err))
 		return false;
+	for (int i = 0; i < st->n_subjects && !intact; i++)
+		st->subject[i].spoils = true; /* one of them does */
 	for (int set = INPUT_SETS - 1; set >= 0; set--) {
 		if (!check_set(st, set, NULL, err))
 			return false;

@@ -33,6 +33,7 @@ struct subject {
 	const struct assay_arm_ops *ops;
 	const char *unsupported; /* NULL, or why it cannot run here */
 	bool failed; /* a launch or its plan failed: a finding says so, and nothing more is run of it */
+	bool spoils; /* was seen to change an input, or may be the one that did */
 	bool left_fp; /* left other floating-point control bits behind; they were put back (fp_control.h) */
 	int fp_looks; /* launches after which the whole team was looked at for that */
 	char fp_words[96];
@@ -82,7 +83,8 @@ struct stage {
 	int set; /* the input set that is loaded */
 	bool proven[ASSAY_MAX_TENSORS]; /* an input that was seen to be right in this cell (check_load) */
 	bool unseen; /* there were launches whose guards nobody has looked at since: timed ones, watched ones */
-	const struct subject *overran; /* wrote outside of its tensors, and what lies around was not looked at since */
+	const struct subject *
+		spoiler; /* may have written to what is not its own, and nobody has looked at that since (check_heal) */
 	int nan_only; /* >= 0: TAIL_NAN stands behind this tensor only, TAIL_HUGE behind the others */
 	bool lost; /* the device is gone for this process */
 	bool null_arm;

@@ -204,84 +204,6 @@ START_TEST(one_set)
 }
 END_TEST
 
-/* What was copied to where last. */
-static struct {
-	const void *dst;
-	const void *src;
-} copied[16];
-static int n_copied;
-static bool (*real_copy)(struct backend *b, void *dst, const void *src, size_t bytes, struct err *err);
-
-static bool copy_seen(struct backend *b, void *dst, const void *src, size_t bytes, struct err *err)
-{
-	int i = 0;
-	while (i < n_copied && copied[i].dst != dst)
-		i++;
-	if (i < 16) {
-		copied[i].dst = dst;
-		copied[i].src = src;
-		n_copied = i == n_copied ? i + 1 : n_copied;
-	}
-	return real_copy(b, dst, src, bytes, err);
-}
-
-static float *master_of(const void *x)
-{
-	union {
-		const void *seen;
-		float *at;
-	} u = {NULL};
-	for (int i = 0; i < n_copied; i++)
-		if (copied[i].dst == x)
-			u.seen = copied[i].src;
-	return u.at;
-}
-
-/* An arm that writes so far outside that it hits what an input is loaded from: nobody else is blamed for what he was given then, the cell is
- * wrong, and the next one has its inputs as they should be. With a guard hit too (1), or without (0). */
-START_TEST(far_overrun)
-{
-	struct bed b;
-	struct cell c;
-	bed_open(&b, NULL);
-	struct backend_ops mine = *backend_ops_of(b.be);
-	real_copy = mine.copy;
-	mine.copy = copy_seen;
-	*(const struct backend_ops **)(void *)b.be = &mine;
-	n_copied = 0;
-	zoo_far = master_of;
-	zoo_far_guard = _i;
-	ZOO_CELL(&c, &zoo, "shipped", "far", "packed");
-	c.checks.on = 1u << CHECK_IDENTITY | 1u << CHECK_REPEAT | 1u << CHECK_INVARIANT | 1u << CHECK_REFERENCE |
-		      1u << CHECK_REGRESSION;
-	c.checks.repeat = (struct check_repeat){.launches = 3, .addresses = true};
-	c.checks.reference.adapter = true;
-	c.checks.invariant = (struct check_invariant){.rows = "rows", .permute = true};
-	for (int cell = 0; cell < 2; cell++) {
-		json_t *facts = run_cell(&b, &c, EXEC_OK);
-		bool told = false;
-		size_t i;
-		json_t *f;
-		json_array_foreach(json_object_get(facts, "checks"), i, f)
-		{
-			const char *arm = text_of(f, "arm");
-			if (!strcmp(text_of(f, "status"), "pass"))
-				continue;
-			if (!*arm && strstr(text_of(f, "text"), "the kept bytes of the input x changed"))
-				told = true;
-			else if (*arm || strcmp(text_of(f, "where"), "guard_after"))
-				ck_assert_msg(cell == 0 && _i && !strcmp(arm, "far") &&
-						      !strcmp(text_of(f, "where"), "guard_after"),
-					      "cell %d: %s %s: %s", cell, text_of(f, "check"), arm, text_of(f, "text"));
-		}
-		ck_assert_int_eq(told, cell == 0);
-		json_decref(facts);
-		zoo_far = NULL;
-	}
-	bed_close(&b);
-}
-END_TEST
-
 static bool counts_strays(struct backend *b, const void *src, const struct fill_job *job, uint32_t readings,
 			  struct fill_audit *out, struct err *err)
 {
@@ -424,7 +346,6 @@ int main(void)
 	tcase_add_test(t, evicted);
 	tcase_add_test(t, kept_on_the_host);
 	tcase_add_loop_test(t, one_set, 0, 2);
-	tcase_add_loop_test(t, far_overrun, 0, 2);
 	tcase_add_test(t, index_outside);
 	tcase_add_loop_test(t, bytes_decide, 0, sizeof(pairs) / sizeof(*pairs));
 	suite_add_tcase(s, t);

@@ -21,10 +21,11 @@ struct zoo_seen {
 extern struct zoo_seen zoo_seen;
 void zoo_environment(char out[64]);
 extern const struct assay_arm_ops *const zoo_two; /* of the arm `two`, to find its launches by */
-/* The arm `far` writes to where this leads from its x, if anywhere, and with zoo_far_guard behind z as well: an overrun that hits what is kept
+/* The arms `far`, `far_wrong` and `far_dirty` write to where this leads from its x, if anywhere, and with zoo_far_guard behind z as well: an overrun that hits what is kept
  * of an input. */
 extern float *(*zoo_far)(const void *x);
 extern bool zoo_far_guard;
+extern float *zoo_packed; /* the w that was packed last */
 /* Launches of all arms so far: the late ones break their rule from their 12th on. */
 extern int zoo_launches;
 

@@ -12,6 +12,7 @@ struct zoo_seen zoo_seen;
 int zoo_launches;
 float *(*zoo_far)(const void *x);
 bool zoo_far_guard;
+float *zoo_packed;
 
 static const struct assay_param params[] = {
 	{.name = "rows", .type = ASSAY_INT, .min = 0, .max = 1 << 22, .dflt = 8, .doc = "rows"},
@@ -77,6 +78,7 @@ static void pack(const struct assay_call *call)
 	const float *x = call->tensor[ZOO_X];
 	float *w = call->tensor[ZOO_W];
 
+	zoo_packed = w;
 	for (int64_t t = 0; t < call->point->v[0].i; t++)
 		memcpy(w + t * ZOO_N, x + t * ZOO_X_PITCH, ZOO_N * sizeof(*w));
 }
@@ -268,6 +270,22 @@ static int run_far(const struct assay_call *call, void *state)
 	return 0;
 }
 
+/* As `far`, and its outputs are wrong. */
+static int run_far_wrong(const struct assay_call *call, void *state)
+{
+	run_far(call, state);
+	((int32_t *)call->tensor[ZOO_Z])[5] -= 300;
+	return 0;
+}
+
+/* As `far`, and what it gives depends on what its workspace held. */
+static int run_far_dirty(const struct assay_call *call, void *state)
+{
+	run_far(call, state);
+	((int32_t *)call->tensor[ZOO_Z])[0] += ((unsigned char *)call->workspace)[0];
+	return 0;
+}
+
 /* Right, but whoever comes after it rounds upwards. */
 static int run_rounds_up(const struct assay_call *call, void *state)
 {
@@ -305,6 +323,8 @@ OPS(scratch, .run = run_scratch, .workspace_bytes = workspace);
 OPS(workspace_overrun, .run = run_workspace_overrun, .workspace_bytes = workspace);
 OPS(two, .run = run_two);
 OPS(far, .run = run_far);
+OPS(far_wrong, .run = run_far_wrong);
+OPS(far_dirty, .run = run_far_dirty, .workspace_bytes = workspace);
 OPS(rounds_up, .run = run_rounds_up);
 OPS(team_rounds_up, .run = run_team_rounds_up);
 OPS(env, .plan = env_plan, .run = env_run, .derive = env_derive);
@@ -335,6 +355,8 @@ static const struct assay_arm arms[] = {
 	ARM(two),
 	ARM(env),
 	ARM(far),
+	ARM(far_wrong),
+	ARM(far_dirty),
 	ARM(rounds_up),
 	ARM(team_rounds_up),
 };

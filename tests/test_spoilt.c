@@ -1,0 +1,162 @@
+/* Arms that write to what others are given: nobody who comes after them is blamed for it. */
+#include "test_zoo_bed.h"
+
+/* What was copied to where last. */
+static struct {
+	const void *dst;
+	const void *src;
+} copied[16];
+static int n_copied;
+static bool (*real_copy)(struct backend *b, void *dst, const void *src, size_t bytes, struct err *err);
+
+static bool copy_seen(struct backend *b, void *dst, const void *src, size_t bytes, struct err *err)
+{
+	int i = 0;
+	while (i < n_copied && copied[i].dst != dst)
+		i++;
+	if (i < 16) {
+		copied[i].dst = dst;
+		copied[i].src = src;
+		n_copied = i == n_copied ? i + 1 : n_copied;
+	}
+	return real_copy(b, dst, src, bytes, err);
+}
+
+static float *master_of(const void *x)
+{
+	union {
+		const void *seen;
+		float *at;
+	} u = {NULL};
+	for (int i = 0; i < n_copied; i++)
+		if (copied[i].dst == x)
+			u.seen = copied[i].src;
+	return u.at;
+}
+
+/* An arm that writes so far outside that it hits what an input is loaded from: nobody else is blamed for what he was given then, the cell is
+ * wrong, and the next one has its inputs as they should be. With a guard hit too (1), or without (0). */
+START_TEST(far_overrun)
+{
+	struct bed b;
+	struct cell c;
+	bed_open(&b, NULL);
+	struct backend_ops mine = *backend_ops_of(b.be);
+	real_copy = mine.copy;
+	mine.copy = copy_seen;
+	*(const struct backend_ops **)(void *)b.be = &mine;
+	n_copied = 0;
+	zoo_far = master_of;
+	zoo_far_guard = _i;
+	ZOO_CELL(&c, &zoo, "shipped", "far", "packed");
+	c.checks.on = 1u << CHECK_IDENTITY | 1u << CHECK_REPEAT | 1u << CHECK_INVARIANT | 1u << CHECK_REFERENCE |
+		      1u << CHECK_REGRESSION;
+	c.checks.repeat = (struct check_repeat){.launches = 3, .addresses = true};
+	c.checks.reference.adapter = true;
+	c.checks.invariant = (struct check_invariant){.rows = "rows", .permute = true};
+	for (int cell = 0; cell < 2; cell++) {
+		json_t *facts = run_cell(&b, &c, EXEC_OK);
+		bool told = false;
+		size_t i;
+		json_t *f;
+		json_array_foreach(json_object_get(facts, "checks"), i, f)
+		{
+			const char *arm = text_of(f, "arm");
+			if (!strcmp(text_of(f, "status"), "pass"))
+				continue;
+			if (!*arm && strstr(text_of(f, "text"), "the kept bytes of the input x changed"))
+				told = true;
+			else if (*arm || strcmp(text_of(f, "where"), "guard_after"))
+				ck_assert_msg(cell == 0 && _i && !strcmp(arm, "far") &&
+						      !strcmp(text_of(f, "where"), "guard_after"),
+					      "cell %d: %s %s: %s", cell, text_of(f, "check"), arm, text_of(f, "text"));
+		}
+		ck_assert_int_eq(told, cell == 0);
+		json_decref(facts);
+		zoo_far = NULL;
+	}
+	bed_close(&b);
+}
+END_TEST
+
+static float *itself(const void *x)
+{
+	union {
+		const void *seen;
+		float *at;
+	} u = {x};
+	return u.at;
+}
+
+static float *neighbours(const void *x)
+{
+	return zoo_packed;
+}
+
+static float *itself_late(const void *x)
+{
+	return zoo_launches > 12 ? itself(x) : NULL;
+}
+
+/* An arm that changes its input, or the packed one of another, in launches after which nobody looks at them: those that only tell more of what
+ * is wrong with it (0: of an arm that is wrong, 1: with a guard hit too, 2: of one whose output follows its workspace), and those after the
+ * timed rounds, of an arm that did not do so before (3). Who comes after it has his as they should be. */
+START_TEST(spoilt_in_passing)
+{
+	struct bed b;
+	struct cell c;
+	size_t i;
+	json_t *f;
+	int told = 0;
+	static const struct {
+		const char *arm;
+		float *(*far)(const void *x);
+		bool guard;
+	} of[] = {{"far_wrong", itself, false},
+		  {"far_wrong", itself, true},
+		  {"far_dirty", neighbours, true},
+		  {"far", itself_late, false}};
+	const char *const name = of[_i].arm;
+	bed_open(&b, NULL);
+	zoo_far = of[_i].far;
+	zoo_far_guard = of[_i].guard;
+	zoo_launches = -20; /* late is past the checks */
+	ZOO_CELL(&c, &zoo, "shipped", name, "packed", "scratch");
+	c.checks.on = 1u << CHECK_IDENTITY | 1u << CHECK_REPEAT | 1u << CHECK_INVARIANT | 1u << CHECK_REFERENCE;
+	c.checks.repeat = (struct check_repeat){.launches = 3, .addresses = true};
+	c.checks.reference.adapter = true;
+	c.checks.invariant = (struct check_invariant){.rows = "rows", .permute = true};
+	if (_i == 3)
+		c.checks.on = 1u << CHECK_REGRESSION;
+	json_t *facts = run_cell(&b, &c, EXEC_OK);
+	json_array_foreach(json_object_get(facts, "checks"), i, f)
+	{
+		const bool nobody =
+			_i == 3 && strstr(text_of(f, "text"), "an arm changed the input x during the timed rounds");
+		if (!strcmp(text_of(f, "status"), "pass"))
+			continue;
+		ck_assert_msg(nobody || !strcmp(text_of(f, "arm"), name), "%s %s: %s", text_of(f, "check"),
+			      text_of(f, "arm"), text_of(f, "text"));
+		told++;
+	}
+	ck_assert_int_gt(told, 0);
+	json_decref(facts);
+	zoo_far = NULL;
+	bed_close(&b);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("spoilt");
+	TCase *t = tcase_create("spoilt");
+	tcase_set_timeout(t, 60);
+	tcase_add_loop_test(t, far_overrun, 0, 2);
+	tcase_add_loop_test(t, spoilt_in_passing, 0, 4);
+	suite_add_tcase(s, t);
+	SRunner *r = srunner_create(s);
+	srunner_run_all(r, CK_NORMAL);
+	int failed = srunner_ntests_failed(r);
+	srunner_free(r);
+	return failed != 0;
+}
