@@ -121,10 +121,8 @@ static bool fill_rows(struct ctx *x, struct scene *sc, const struct rows *rows, 
 			move_rows(&st->main.shape[t], x->dim[t], b->elem_bytes, from, rows->src, rows->set, rows->n,
 				  dense);
 		if (ok && gaps) {
-			const uint32_t word =
-				tensor_tail_word(b->desc, &b->shape, TAIL_NAN); /* as the fill leaves gaps */
-			for (size_t i = 0; i < b->bytes; i++)
-				span[i] = (unsigned char)(word >> 8 * (i % 4));
+			/* As the fill leaves gaps. */
+			tensor_words(span, b->bytes, tensor_tail_word(b->desc, &b->shape, TAIL_NAN));
 			tensor_scatter(&b->shape, b->elem_bytes, dense, span);
 		}
 		ok = ok && st->ops->upload(st->be, b->data, gaps ? span : dense, b->bytes, err);
@@ -211,7 +209,8 @@ static json_t *rows_finding(struct stage *st, const char *arm, const struct rows
 	return f;
 }
 
-/* Whether the first output that has rows differs from what it should be, and whether the control differs. */
+/* Leaves one finding, also in *out: of the first output whose rows differ from what they should be, of a control that does not differ, or a pass.
+ * Where no output has rows, a note and no finding. */
 static bool compare(struct ctx *x, const struct scene *sc, const struct rows *rows, int i, const struct image *got,
 		    json_t **out, struct err *err)
 {

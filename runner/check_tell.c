@@ -39,15 +39,14 @@ json_t *check_memory_finding(struct stage *st, const char *arm, const char *tens
 	return f;
 }
 
-/* Dense bytes an output would hold if nothing were written to it. */
+/* Dense bytes an output would hold if nothing were written to it. The caller frees them; NULL: out of memory. */
 static unsigned char *poison_dense(const struct buffer *b, uint32_t word)
 {
 	unsigned char *span = malloc(b->bytes + 1),
 		      *dense = malloc((size_t)assay_shape_count(&b->shape) * b->elem_bytes + 1);
 
 	if (span && dense) {
-		for (size_t i = 0; i < b->bytes; i++)
-			span[i] = (unsigned char)(word >> 8 * (i % 4));
+		tensor_words(span, b->bytes, word);
 		tensor_gather(&b->shape, b->elem_bytes, span, dense);
 	}
 	free(span);
@@ -55,9 +54,9 @@ static unsigned char *poison_dense(const struct buffer *b, uint32_t word)
 }
 
 /* Elements of output k that are still poison: in both launches (first, never written) or, of four bytes and more, in one of them (a
- * word that no arm writes by chance). Returns how many elements differ for other reasons. */
-static int64_t unwritten_in(struct stage *st, const struct scene *sc, const char *arm, const struct image *a,
-			    const struct image *b, int k)
+ * word that no arm writes by chance). *differ grows by how many elements differ for other reasons. False: out of memory. */
+static bool unwritten_in(struct stage *st, const struct scene *sc, const char *arm, const struct image *a,
+			 const struct image *b, int k, int64_t *differ, struct err *err)
 {
 	const struct buffer *buf = sc->buf[a->tensor[k]];
 	const uint8_t *mask = sc->mask[a->tensor[k]];
@@ -67,7 +66,8 @@ static int64_t unwritten_in(struct stage *st, const struct scene *sc, const char
 	size_t eb = buf->elem_bytes;
 	char at[TENSOR_AT_MAX], text[384];
 
-	for (int64_t i = 0; wa && wb && i < n; i++) {
+	const bool ok = wa && wb;
+	for (int64_t i = 0; ok && i < n; i++) {
 		size_t o = (size_t)i * eb;
 		if ((mask && !mask[i]) || !memcmp(pa + o, pb + o, eb))
 			continue;
@@ -81,8 +81,11 @@ static int64_t unwritten_in(struct stage *st, const struct scene *sc, const char
 	}
 	free(wa);
 	free(wb);
+	if (!ok)
+		return err_set(err, "%s: no memory to see what of it is unwritten", buf->desc->name);
+	*differ += others;
 	if (!never && !once)
-		return others;
+		return true;
 	tensor_at(buf->desc, &buf->shape, first, at, sizeof(at));
 	if (never)
 		snprintf(text, sizeof(text), "leaves %lld of %lld elements of %s unwritten, first %s", (long long)never,
@@ -94,19 +97,18 @@ static int64_t unwritten_in(struct stage *st, const struct scene *sc, const char
 			 (long long)once, (long long)n, buf->desc->name, at);
 	check_memory_finding(st, arm, buf->desc->name, "unwritten", first * (int64_t)eb, (never + once) * (int64_t)eb,
 			     text);
-	return others;
+	return true;
 }
 
 /* All outputs. */
-static int64_t unwritten_find(struct stage *st, const struct scene *sc, const char *arm, const struct image *a,
-			      const struct image *b)
+static bool unwritten_find(struct stage *st, const struct scene *sc, const char *arm, const struct image *a,
+			   const struct image *b, int64_t *differ, struct err *err)
 {
-	int64_t others = 0;
-
+	*differ = 0;
 	for (int k = 0; k < a->n; k++)
-		if (a->block[k] != b->block[k])
-			others += unwritten_in(st, sc, arm, a, b, k);
-	return others;
+		if (a->block[k] != b->block[k] && !unwritten_in(st, sc, arm, a, b, k, differ, err))
+			return false;
+	return true;
 }
 
 static int64_t non_finite(struct stage *st, const struct image *im)
@@ -266,7 +268,10 @@ bool check_tell_apart(struct stage *st, struct subject *s, const struct image *a
 		return true;
 	if (!image_fetch(a, err) || !image_fetch(b, err))
 		return false;
-	if (!unwritten_find(st, &st->main, s->name, a, b))
+	int64_t differ;
+	if (!unwritten_find(st, &st->main, s->name, a, b, &differ, err))
+		return false;
+	if (!differ)
 		return true;
 	struct relaunch rl;
 	bool again = false;

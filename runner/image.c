@@ -54,23 +54,22 @@ unsigned char *image_rows(const struct image *im, int k, const int64_t *row, int
 	return at;
 }
 
-/* The first byte of a strided output that lies between its rows and does not hold the poison any more; -1: none. */
-static int64_t gap_damage(const struct buffer *b, const unsigned char *span, const unsigned char *dense,
-			  uint32_t poison)
+/* *at: the first byte of a strided output that lies between its rows and does not hold the poison any more; -1: none. False: out of memory. */
+static bool gap_damage(const struct buffer *b, const unsigned char *span, const unsigned char *dense, uint32_t poison,
+		       int64_t *at)
 {
-	unsigned char *want = malloc(b->bytes);
-	int64_t at = -1;
+	unsigned char *want = malloc(b->bytes ? b->bytes : 1);
 
+	*at = -1;
 	if (!want)
-		return -1;
-	for (size_t i = 0; i < b->bytes; i++)
-		want[i] = (unsigned char)(poison >> 8 * (i % 4));
+		return false;
+	tensor_words(want, b->bytes, poison);
 	tensor_scatter(&b->shape, b->elem_bytes, dense, want);
-	for (size_t i = 0; at < 0 && i < b->bytes; i++)
+	for (size_t i = 0; *at < 0 && i < b->bytes; i++)
 		if (want[i] != span[i])
-			at = (int64_t)i;
+			*at = (int64_t)i;
 	free(want);
-	return at;
+	return true;
 }
 
 /* Dense bytes of an output with undefined elements zeroed. NULL with *err. */
@@ -97,7 +96,8 @@ static struct image_block *fetch(struct stage *st, const struct buffer *b, const
 		/* The gaps of what is filled and written hold what the fill left there. */
 		if (b->desc->role == ASSAY_INOUT)
 			poison = tensor_tail_word(b->desc, &b->shape, TAIL_NAN);
-		*gap = gap_damage(b, span, block->data, poison);
+		if (!gap_damage(b, span, block->data, poison, gap))
+			goto nomem;
 		free(span);
 	}
 	for (int64_t i = 0; mask && i < count; i++)

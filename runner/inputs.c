@@ -169,8 +169,7 @@ static bool fill_set(struct inputs *s, struct entry *e, int set, void *dst, stru
 	host = malloc(live->bytes);
 	if (!host)
 		return err_set(err, "%s: no %zu bytes of host memory to fill it in", live->desc->name, live->bytes);
-	for (size_t i = 0; i < live->bytes; i++)
-		((unsigned char *)host)[i] = (unsigned char)(word >> 8 * (i % 4));
+	tensor_words(host, live->bytes, word);
 	for (int j = 0; ok && j < e->n_jobs; j++)
 		ok = fill_host(host, &e->job[set][j], err);
 	ok = ok && ops->upload(s->be, dst, host, live->bytes, err);

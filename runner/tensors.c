@@ -181,6 +181,14 @@ void tensor_scatter(const struct assay_shape *s, uint32_t elem, const void *dens
 		copy_strided(s, elem, span, u.m, false);
 }
 
+void tensor_words(void *at, size_t n, uint32_t word)
+{
+	unsigned char *p = at;
+
+	for (size_t i = 0; i < n; i++)
+		p[i] = (unsigned char)(word >> 8 * (i % 4));
+}
+
 void tensor_coords(const struct assay_shape *s, int64_t index, int64_t coord[ASSAY_MAX_RANK])
 {
 	for (int i = s->rank - 1; i >= 0; i--) {

@@ -54,6 +54,9 @@ bool tensor_is_dense(const struct assay_shape *s);
 void tensor_gather(const struct assay_shape *s, uint32_t elem, const void *span, void *dense);
 void tensor_scatter(const struct assay_shape *s, uint32_t elem, const void *dense, void *span);
 
+/* n bytes of host memory as the device writes a repeated word: 4 bytes at a time, the last of them in part. */
+void tensor_words(void *at, size_t n, uint32_t word);
+
 /* Coordinates of the index-th element in row-major order, and "out[t=2,h=17,r=301]". */
 void tensor_coords(const struct assay_shape *s, int64_t index, int64_t coord[ASSAY_MAX_RANK]);
 void tensor_at(const struct assay_tensor *t, const struct assay_shape *s, int64_t index, char *buf, size_t cap);
