@@ -314,12 +314,15 @@ static bool relaunch(struct ctx *x, const struct assay_point *pt, const struct r
 	}
 	if (!check_launch(st, r, TENSOR_POISON_A, TAIL_NAN, false, &seen, &ran, err))
 		goto done;
-	if (ran)
-		check_guards(st, r, &seen);
-	if (ran &&
-	    (!image_take(st, r, NULL, 0, true, TENSOR_POISON_A, &im, err) || !compare(x, &sc, rows, i, &im, out, err)))
-		goto done;
 	ok = true;
+	if (!ran)
+		goto done;
+	check_guards(st, r, &seen);
+	ok = image_take(st, r, NULL, 0, true, TENSOR_POISON_A, &im, err);
+	if (!ok)
+		goto done;
+	check_gaps(st, s->name, &im);
+	ok = compare(x, &sc, rows, i, &im, out, err);
 done:
 	image_drop(&im);
 	ready_destroy(st, r);

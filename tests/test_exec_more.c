@@ -237,6 +237,27 @@ START_TEST(digest_fails_somewhere)
 }
 END_TEST
 
+/* Writes between the rows only where they come in another order. */
+START_TEST(gap_of_permuted_rows)
+{
+	struct bed b;
+	struct cell c;
+	bed_open(&b, NULL);
+	ZOO_CELL(&c, &zoo, "shipped", "gap_late");
+	c.checks.on = 1u << CHECK_INVARIANT;
+	c.checks.invariant = (struct check_invariant){.rows = "rows", .permute = true};
+	zoo_launches = 2; /* the arm's permuted launch is the tenth, and a twelfth */
+	json_t *facts = run_cell(&b, &c, EXEC_OK);
+	ck_assert_int_eq(zoo_launches, 12);
+	const json_t *f = find(facts, "memory", "gap_late");
+	ck_assert_str_eq(text_of(f, "status"), "wrong");
+	ck_assert_str_eq(text_of(f, "text"), "writes between the rows of y: first at byte 24");
+	ck_assert_str_eq(text_of(find(facts, "invariant", "gap_late"), "status"), "pass");
+	json_decref(facts);
+	bed_close(&b);
+}
+END_TEST
+
 /* The rounds alone: no check relaunches anything, what a timed launch did is found after them. */
 START_TEST(container_changed_in_the_rounds)
 {
@@ -411,6 +432,7 @@ int main(void)
 	tcase_add_test(t, invariance_without_memory);
 	tcase_add_test(t, one_vacuous_output);
 	tcase_add_loop_test(t, digest_fails_somewhere, 0, 4);
+	tcase_add_test(t, gap_of_permuted_rows);
 	tcase_add_test(t, container_changed_in_the_rounds);
 	tcase_add_test(t, overrun_in_the_rounds);
 	tcase_add_test(t, masked);
