@@ -23,6 +23,9 @@ struct cell_view {
 bool record_view_open(struct cell_view *v, json_t *cell);
 void record_view_close(struct cell_view *v);
 const struct arm_view *record_view_arm(const struct cell_view *v, const char *name); /* NULL: none; name may be NULL */
+/* The rounds that both arms have, as ln(a / b), into d; the number of them. */
+int record_view_pair(const struct cell_view *v, const struct arm_view *a, const struct arm_view *b,
+		     double d[STATS_MAX_ROUNDS]);
 
 /* x, or null where x is not finite. New reference. */
 json_t *record_real(double x);

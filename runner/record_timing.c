@@ -244,9 +244,7 @@ static void judge_ratio(const struct cell_view *v, const struct judge_rule *rule
 		all.rounds = 0;
 		all.max_rounds = STATS_MAX_ROUNDS;
 		judge_seed(&p, &all, &r, NULL);
-		for (int k = 0; k < v->n_rounds; k++)
-			if (of->t[k] > 0 && over->t[k] > 0 && isfinite(of->t[k]) && isfinite(over->t[k]))
-				d[n++] = log(of->t[k]) - log(over->t[k]);
+		n = record_view_pair(v, of, over, d);
 		stats_walsh(d, n, stats_fixed_cut(n), &r.iv);
 		if (rule->estimator == EST_PAIRED)
 			r.ratio_estimator = exp(r.iv.estimate);
@@ -319,13 +317,9 @@ static void advise(const struct cell_view *v, struct verdict *out)
 		    implausible(v, a))
 			continue;
 		double d[STATS_MAX_ROUNDS];
-		int k = 0;
-		for (int r = 0; r < v->n_rounds; r++)
-			if (a->t[r] > 0 && served->t[r] > 0 && isfinite(a->t[r]) && isfinite(served->t[r]))
-				d[k++] = log(a->t[r]) - log(served->t[r]);
 		struct interval iv;
 		int cut;
-		k = record_cut(v->cell, k, &cut);
+		const int k = record_cut(v->cell, record_view_pair(v, a, served, d), &cut);
 		stats_walsh(d, k, cut, &iv);
 		double noise = out->has_null && isfinite(out->null.noise) ? out->null.noise : 0;
 		if (!(iv.hi < 0) || !(iv.estimate < -noise))

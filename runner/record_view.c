@@ -130,14 +130,14 @@ static void put_rates(const struct cell_view *v, json_t *s, double median_ns)
 	json_object_set_new(s, "peak_fraction", record_real(fmax(by_bytes, by_flop)));
 }
 
-/* The rounds that both arms have, as ln(a / b), into d; the number of them. */
-static int pair_rounds(const double *a, const double *b, int n, double *d)
+int record_view_pair(const struct cell_view *v, const struct arm_view *a, const struct arm_view *b,
+		     double d[STATS_MAX_ROUNDS])
 {
-	int k = 0;
-	for (int r = 0; r < n; r++)
-		if (a[r] > 0 && b[r] > 0 && isfinite(a[r]) && isfinite(b[r]))
-			d[k++] = log(a[r]) - log(b[r]);
-	return k;
+	int n = 0;
+	for (int r = 0; a->t && b->t && r < v->n_rounds; r++)
+		if (a->t[r] > 0 && b->t[r] > 0 && isfinite(a->t[r]) && isfinite(b->t[r]))
+			d[n++] = log(a->t[r]) - log(b->t[r]);
+	return n;
 }
 
 static void summarise(const struct cell_view *v, const struct arm_view *a)
@@ -156,7 +156,7 @@ static void summarise(const struct cell_view *v, const struct arm_view *a)
 	struct interval iv = {0, -1, NAN, NAN, NAN, 0, 1};
 	double se = NAN;
 	if (v->shipped && a != v->shipped && v->shipped->t) {
-		int k = pair_rounds(a->t, v->shipped->t, v->n_rounds, x);
+		int k = record_view_pair(v, a, v->shipped, x);
 		int cut;
 		se = stats_walsh_se(x, k);
 		k = record_cut(v->cell, k, &cut);
