@@ -198,7 +198,7 @@ static bool beats_the_peak(const struct run *r, const struct facts_measure *m)
 		for (int i = 0; r->rounds.sample[s] && i < r->rounds.n && n < ROUNDS_MAX; i++)
 			if (r->rounds.sample[s][i] >= 0)
 				x[n++] = (double)r->rounds.sample[s][i] * 1e-9;
-		if (stats_median(x, n) * JUDGE_PEAK_SLACK < judge_least_seconds(&w))
+		if (judge_implausible(&w, stats_median(x, n)))
 			return true;
 	}
 	return false;

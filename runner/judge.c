@@ -255,9 +255,23 @@ int judge_batch(double tick_ns, double t_ns, double ln_margin)
 	return b < 1 ? 1 : (int)b;
 }
 
-double judge_least_seconds(const struct judge_work *w)
+int judge_first_look(const struct judge_rule *rule)
+{
+	if (rule->rounds > 0)
+		return rule->rounds;
+	for (int i = 0; stats_looks[i]; i++)
+		if (stats_looks[i] >= rule->min_rounds && stats_looks[i] < rule->max_rounds)
+			return stats_looks[i];
+	return rule->max_rounds;
+}
+
+/* A measured peak is itself a measurement: a copy does not reach what a pure read can, and on a host that others share it was taken
+ * under their load. What did no work is beyond this by far; what is near it must not be called a lie. */
+static const double peak_slack = 1.25;
+
+bool judge_implausible(const struct judge_work *w, double seconds)
 {
 	const double by_bytes = w->bytes_per_s > 0 ? w->cold_bytes / w->bytes_per_s : 0;
 	const double by_flop = w->flop_per_s > 0 ? w->flop / w->flop_per_s : 0;
-	return fmax(fmax(by_bytes, by_flop), 0); /* fmax ignores a NAN */
+	return seconds < fmax(fmax(by_bytes, by_flop), 0) / peak_slack; /* fmax ignores a NAN */
 }

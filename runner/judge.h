@@ -99,6 +99,9 @@ struct judge_tail {
 };
 void judge_tail(const struct judge_pair *p, struct judge_tail *out);
 
+/* Rounds of the first look, or all of them where their number is fixed. */
+int judge_first_look(const struct judge_rule *rule);
+
 /* Launches a sample: ceil(4 q / (t ln m)); > 32: inconclusive(resolution). */
 int judge_batch(double tick_ns, double t_ns, double ln_margin);
 
@@ -107,10 +110,8 @@ struct judge_work {
 	double cold_bytes, bytes_per_s; /* what has to come from memory between start and stop */
 	double flop, flop_per_s;
 };
-/* A measured peak is itself a measurement: a copy does not reach what a pure read can, and on a host that others share it was taken
- * under their load. What did no work is beyond this by far; what is near it must not be called a lie. */
-#define JUDGE_PEAK_SLACK 1.25
-double judge_least_seconds(const struct judge_work *w); /* 0: nothing is known */
+/* Whether it cannot have been done in that time. Of a time that is not known (NAN), or work of which nothing is, nothing is implausible. */
+bool judge_implausible(const struct judge_work *w, double seconds);
 
 /* Confirmation of suspects over a run. */
 int judge_confirm_rounds(int n_screen); /* clamp(2 n, 32, 64) */

@@ -34,18 +34,6 @@ static bool has_rounds(const struct cell_view *v, const struct arm_view *a)
 	return rounds_of(v, a) > 0;
 }
 
-/* Rounds of the first look: before it a cell has shown nothing of its time, though what it serves be the shipped arm. */
-static int first_look(const struct judge_rule *rule)
-{
-	int look = rule->max_rounds;
-	if (rule->rounds > 0)
-		return rule->rounds;
-	for (int i = 0; stats_looks[i]; i++)
-		if (stats_looks[i] >= rule->min_rounds && stats_looks[i] < look)
-			return stats_looks[i];
-	return look;
-}
-
 static double median_of(const struct cell_view *v, const struct arm_view *a)
 {
 	double x[STATS_MAX_ROUNDS];
@@ -91,7 +79,7 @@ static bool census_differs(const json_t *cell)
 	return false;
 }
 
-/* Faster than the device can be, with the slack of its peaks. A record without cold_bytes is of a version that took the least bytes of any
+/* Faster than the device can be. A record without cold_bytes is of a version that took the least bytes of any
  * scrubbed cell for it. */
 static bool implausible(const struct cell_view *v, const struct arm_view *a)
 {
@@ -106,7 +94,7 @@ static bool implausible(const struct cell_view *v, const struct arm_view *a)
 		.flop = record_number(work, "flop", 0),
 		.flop_per_s = record_number(measure, "peak_flop_per_s", 0) * record_number(measure, "flop_reach", 1),
 	};
-	return median_of(v, a) * 1e-9 < judge_least_seconds(&w) / JUDGE_PEAK_SLACK;
+	return judge_implausible(&w, median_of(v, a) * 1e-9);
 }
 
 static enum timing_reason worthless(const struct cell_view *v, const struct arm_view *a, const struct arm_view *b)
@@ -186,10 +174,11 @@ static void judge_selected(const struct cell_view *v, const struct judge_rule *r
 	bool trivial = v->selected == v->shipped;
 	bool cut = json_is_string(json_object_get(measure, "cut"));
 	bool coarse = record_number(measure, "batch", 1) > BATCH_MAX;
-	if (trivial && rounds_of(v, v->shipped) < first_look(rule)) {
+	/* Before the first look a cell has shown nothing of its time, though what it serves be the shipped arm. */
+	if (trivial && rounds_of(v, v->shipped) < judge_first_look(rule)) {
 		out->is.verdict = TV_INCONCLUSIVE;
 		out->is.reason = coarse ? TR_RESOLUTION : cut ? TR_BUDGET : TR_TOO_FEW;
-		out->r.rounds_more = coarse ? -1 : first_look(rule) - rounds_of(v, v->shipped);
+		out->r.rounds_more = coarse ? -1 : judge_first_look(rule) - rounds_of(v, v->shipped);
 	} else if (trivial) {
 		double t = median_of(v, v->shipped);
 		out->is = (struct timing_outcome){TV_PASS, TR_TRIVIAL};

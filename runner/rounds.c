@@ -305,7 +305,7 @@ static bool enough(struct play *p)
 {
 	const struct cell *c = p->st->cell;
 	const struct timing *t = p->t;
-	int valid = p->out->n - p->out->dropped, first = 8, arm;
+	int valid = p->out->n - p->out->dropped, arm;
 	struct judge_rule rule = {.estimator = t->estimator,
 				  .fail = c->margin_fail,
 				  .warn = c->margin_warn,
@@ -319,17 +319,10 @@ static bool enough(struct play *p)
 
 	if (p->job->rounds > 0)
 		return valid >= p->job->rounds;
-	if (t->rounds > 0)
-		return valid >= t->rounds;
-	if (valid >= t->max_rounds)
-		return true;
-	for (int i = 0; stats_looks[i]; i++)
-		if (stats_looks[i] >= t->min_rounds) {
-			first = stats_looks[i];
-			break;
-		}
-	if (valid < first && valid < t->max_rounds)
+	if (valid < judge_first_look(&rule))
 		return false;
+	if (t->rounds > 0 || valid >= t->max_rounds)
+		return true;
 	if (c->checks.on & 1u << CHECK_RATIO)
 		return false; /* its interval is what is asked for: all rounds */
 	if (c->selection == SELECT_ARM) {
