@@ -113,8 +113,8 @@ struct plan_seen {
 	uint32_t checks; /* bits of check_kind */
 };
 void plan_case_seen(const struct plan *p, int c, struct arena *a, struct plan_seen *out);
-/* Names of the arms that some kernel seen has, in the order of the case; at most cap. Returns how many. */
-int plan_case_arms(const struct plan *p, int c, const struct plan_seen *seen, const char **name, int cap);
+/* Names of the arms that some kernel seen has, in the order of the case, *n of them; memory from a. */
+const char *const *plan_case_arms(const struct plan *p, int c, const struct plan_seen *seen, struct arena *a, int *n);
 /* Whether a selector's key asks for the device, not for the cell. */
 bool plan_key_is_of_target(const char *key);
 /* A number as ids and selectors have it: whole numbers in decimal, others in the shortest form that reads back. Returns buf. */

@@ -56,20 +56,21 @@ void plan_case_seen(const struct plan *p, int c, struct arena *a, struct plan_se
 	}
 }
 
-int plan_case_arms(const struct plan *p, int c, const struct plan_seen *seen, const char **name, int cap)
+const char *const *plan_case_arms(const struct plan *p, int c, const struct plan_seen *seen, struct arena *a, int *n)
 {
 	const struct case_space *s = &p->space[c];
-	int n = 0;
+	const char **name = arena_array(a, (size_t)s->c->n_arms, sizeof *name);
+	*n = 0;
 	/* In the order of the case: an arm stands there once, whichever kernels have it. */
-	for (int i = 0; i < s->c->n_arms && n < cap; i++) {
+	for (int i = 0; i < s->c->n_arms; i++) {
 		bool has = false;
 		for (int k = 0; k < s->n_kernels && !has; k++)
 			for (int x = 0; seen->kernel[k] && x < s->arms[k].n && !has; x++)
 				has = strcmp(s->arms[k].arm[x].name, s->c->arm[i].name) == 0;
 		if (has)
-			name[n++] = s->c->arm[i].name;
+			name[(*n)++] = s->c->arm[i].name;
 	}
-	return n;
+	return name;
 }
 
 int64_t plan_whole_count(const struct plan *p)

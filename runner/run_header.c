@@ -80,8 +80,6 @@ static json_t *filter_json(const char *const *filter)
 	return names_json(filter, n);
 }
 
-enum { MAX_CASE_ARMS = 256 };
-
 static const char *scrub_name(enum scrub_kind k)
 {
 	static const char *const names[] = {"auto", "bytes", "none", "rotate"};
@@ -108,7 +106,6 @@ static json_t *case_json(const struct plan *p, int i)
 	static const char *const checks[N_CHECKS] = {"identity",  "repeat",     "invariant",
 						     "reference", "regression", "ratio"};
 	const struct suite_case *c = &plan_suite(p)->cases[i];
-	const char *arm[MAX_CASE_ARMS];
 	struct arena *a = arena_create();
 	struct plan_seen seen;
 	plan_case_seen(p, i, a, &seen);
@@ -139,8 +136,9 @@ static json_t *case_json(const struct plan *p, int i)
 	for (int k = 0; k < N_CHECKS; k++)
 		if (seen.checks & 1u << k)
 			json_array_append_new(on, json_string(checks[k]));
-	json_t *arms = names_json(arm, plan_case_arms(p, i, &seen, arm, MAX_CASE_ARMS)),
-	       *kernels = seen_json(c->kernel, c->n_kernels, seen.kernel);
+	int n_arms;
+	const char *const *arm = plan_case_arms(p, i, &seen, a, &n_arms);
+	json_t *arms = names_json(arm, n_arms), *kernels = seen_json(c->kernel, c->n_kernels, seen.kernel);
 	arena_destroy(a);
 	return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:o}", "id", c->id, "kernels", kernels, "geometries",
 			 geometries, "data", data, "arms", arms, "axes", axes, "seed", (json_int_t)c->seed, "checks",
