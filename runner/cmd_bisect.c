@@ -182,11 +182,11 @@ static int judge(const struct options *o, const char *good, const char *now, con
 	}
 	diff_summary(d, &s);
 	const bool fails_only = o->look && strcmp(o->look, "fails") == 0;
-	/* Where bad fails, an open time is no matter as long as every cell was compared. */
+	/* Where bad fails, an open time is no matter as long as every cell was compared, or skipped as in the good one. */
 	const bool unsure = s.rows[DIFF_UNDECIDED] > 0 || s.rows[DIFF_INCOMPARABLE] > 0 || s.rows[DIFF_MISSING] > 0;
 	const bool untold = s.times_compared < s.timed; /* as where the timing is invalid in both */
-	const bool open =
-		s.compared == 0 || (unsure && !(fails_only && s.compared == s.all_cells)) || (untold && !fails_only);
+	const bool all = s.compared + s.skipped == s.all_cells;
+	const bool open = s.compared == 0 || (unsure && !(fails_only && all)) || (untold && !fails_only);
 	if (s.rows[DIFF_FAILS] > 0 || (!fails_only && s.rows[DIFF_SLOWER] > 0)) {
 		status = BAD;
 		diff_rows(d, DIFF_FAILS, tell_row, stdout);
