@@ -102,6 +102,9 @@ const char *suggest_table_name(const json_t *header, const json_t *cell, const c
 /* What stands for the evidence of a row, and how it was looked at. */
 void suggest_write_why(FILE *f, const struct suggest_row *r);
 const char *suggest_anew_text(int anew);
+/* Text without control characters, which would end a comment; and the keys of a row: "t_q=4,kv=2048". */
+void suggest_write_plain(FILE *f, const char *s);
+void suggest_write_keys(FILE *f, const struct suggest *s, const struct suggest_row *r);
 
 /* ---- parts (suggest_compare.c) -------------------------------------------------------------------------------------- */
 

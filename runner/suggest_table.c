@@ -31,12 +31,6 @@ static void yaml_text(FILE *f, const char *s)
 	fputc('"', f);
 }
 
-static void comment(FILE *f, const char *s)
-{
-	for (; *s; s++)
-		fputc((unsigned char)*s < 0x20 ? ' ' : *s, f);
-}
-
 /* Text as comment lines of the table's width. */
 static void comment_lines(FILE *f, const char *indent, const char *text)
 {
@@ -63,8 +57,8 @@ static void evidence(FILE *f, const struct suggest *s, const struct suggest_row 
 	FILE *m = open_memstream(&text, &n);
 	if (!m)
 		abort();
-	for (int k = 0; k < s->n_keys; k++)
-		fprintf(m, "%s%s=%.17g%s", k ? "," : "", s->key[k], r->key[k], k + 1 == s->n_keys ? ": " : "");
+	suggest_write_keys(m, s, r);
+	fputs(s->n_keys ? ": " : "", m);
 	suggest_write_why(m, r);
 	fclose(m);
 	comment_lines(f, "    ", text);
@@ -76,11 +70,11 @@ static void write_head(const struct suggest *s, const char *run_path, int anew, 
 {
 	const json_t *device = json_object_get(s->header, "device");
 	fputs("# From ", f);
-	comment(f, run_path);
+	suggest_write_plain(f, run_path);
 	fprintf(f, ", %s of ", text_get(s->header, "suite"));
-	comment(f, text_get(s->header, "started"));
+	suggest_write_plain(f, text_get(s->header, "started"));
 	fputs(" on ", f);
-	comment(f, text_get(device, "name"));
+	suggest_write_plain(f, text_get(device, "name"));
 	fputs(".\n", f);
 	if (anew >= 0 || suggest_losses(s) == 0)
 		fprintf(f, "# %s.\n", suggest_anew_text(anew));

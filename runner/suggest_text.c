@@ -6,28 +6,28 @@
 #include "report.h"
 #include "suggest.h"
 
-static void comment(FILE *f, const char *s)
+void suggest_write_plain(FILE *f, const char *s)
 {
 	for (; *s; s++)
 		fputc((unsigned char)*s < 0x20 ? ' ' : *s, f);
 }
 
-static void keys(FILE *f, const struct suggest *s, const struct suggest_row *r, const char *equals, const char *comma)
+void suggest_write_keys(FILE *f, const struct suggest *s, const struct suggest_row *r)
 {
 	for (int k = 0; k < s->n_keys; k++)
-		fprintf(f, "%s%s%s%.17g", k ? comma : "", s->key[k], equals, r->key[k]);
+		fprintf(f, "%s%s=%.17g", k ? "," : "", s->key[k], r->key[k]);
 }
 
 /* "split=4 is 0.742 [0.735, 0.749] of shipped in 4 cells (4 faster, 0 slower)" */
 static void evidence_text(FILE *f, const struct suggest_evidence *e, const char *arm, const char *base)
 {
-	comment(f, arm);
+	suggest_write_plain(f, arm);
 	if (e->cells == 0) {
 		fputs(" was not timed", f);
 		return;
 	}
 	fprintf(f, " is %.3f [%.3f, %.3f] of ", exp(e->estimate), exp(e->lo), exp(e->hi));
-	comment(f, base);
+	suggest_write_plain(f, base);
 	fprintf(f, " in %d cell%s", e->cells, e->cells == 1 ? "" : "s");
 	if (e->cells > 1)
 		fprintf(f, " (%d faster, %d slower)", e->faster, e->slower);
@@ -46,11 +46,11 @@ void suggest_write_why(FILE *f, const struct suggest_row *r)
 				exp(r->fresh.hi));
 		break;
 	case SUGGEST_UNMEASURED:
-		comment(f, r->arm);
+		suggest_write_plain(f, r->arm);
 		fputs(" stays: not timed here", f);
 		break;
 	default:
-		comment(f, r->arm);
+		suggest_write_plain(f, r->arm);
 		fputs(r->several ? " serves all" : " stays", f);
 		if (strcmp(r->arm, r->shipped) != 0) {
 			fputs(": ", f);
@@ -59,12 +59,12 @@ void suggest_write_why(FILE *f, const struct suggest_row *r)
 	}
 	if (r->lost) {
 		fputs("; LOST: ", f);
-		comment(f, r->lost);
+		suggest_write_plain(f, r->lost);
 		fputs(": another key would keep it", f);
 	}
 	if (r->note) {
 		fputs("; ", f);
-		comment(f, r->note);
+		suggest_write_plain(f, r->note);
 	}
 }
 
@@ -194,7 +194,7 @@ void suggest_write_text(const struct suggest *s, int anew, FILE *f)
 		struct field_text t;
 		field_begin(&t);
 		fprintf(t.f, "%s%s", r->kernel, s->n_keys ? " " : "");
-		keys(t.f, s, r, "=", ",");
+		suggest_write_keys(t.f, s, r);
 		fputs(": ", t.f);
 		suggest_write_why(t.f, r);
 		field_end(&t,
