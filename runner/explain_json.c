@@ -24,11 +24,6 @@ static json_t *said(json_t *value, const char *layer, const struct mark *at)
 	return json_pack("{s:o, s:s, s:o}", "value", value, "set_by", layer, "at", place(at));
 }
 
-static json_t *text_or_null(const char *s)
-{
-	return s && *s ? json_string(s) : json_null();
-}
-
 static json_t *number(const struct number *n)
 {
 	return n->is_int ? json_integer(n->i) : json_real(n->d);
@@ -81,7 +76,7 @@ static json_t *promise(const struct promise *p)
 		p->has_range ? json_pack("[o, o]", record_real(p->range[0]), record_real(p->range[1])) : json_null();
 	return json_pack("{s:o, s:o, s:o, s:o}", "finite_as", dtypes(p->finite_as), "no_denormals_as",
 			 dtypes(p->no_denormals_as), "sign",
-			 text_or_null(p->sign > 0 && p->sign < 4 ? signs[p->sign] : NULL), "range", range);
+			 record_text_or_null(p->sign > 0 && p->sign < 4 ? signs[p->sign] : NULL), "range", range);
 }
 
 static json_t *arms(const struct suite_case *sc, const struct cell *c)
@@ -93,11 +88,12 @@ static json_t *arms(const struct suite_case *sc, const struct cell *c)
 		const struct mark at = explain_arm_mark(sc, a);
 		json_t *env = json_object();
 		for (int e = 0; e < a->n_env; e++)
-			json_object_set_new(env, a->env[e].name, text_or_null(a->env[e].value));
-		json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:b, s:o, s:o, s:s, s:o}", "name", a->name,
-						      "role", roles[a->role], "arm", kernel_name(sc, a), "graph",
-						      a->graph, "env", env, "unsupported", text_or_null(a->unsupported),
-						      "set_by", at.file ? "arms" : "built-in", "at", place(&at)));
+			json_object_set_new(env, a->env[e].name, record_text_or_null(a->env[e].value));
+		json_array_append_new(list,
+				      json_pack("{s:s, s:s, s:s, s:b, s:o, s:o, s:s, s:o}", "name", a->name, "role",
+						roles[a->role], "arm", kernel_name(sc, a), "graph", a->graph, "env",
+						env, "unsupported", record_text_or_null(a->unsupported), "set_by",
+						at.file ? "arms" : "built-in", "at", place(&at)));
 	}
 	return list;
 }
@@ -147,7 +143,7 @@ static json_t *waiver(const struct suite *s, const struct cell *c)
 	if (!c->waiver)
 		return json_null();
 	return json_pack("{s:s, s:s, s:o, s:o, s:s, s:o}", "id", c->waiver, "expect", c->waiver_expect, "arm",
-			 text_or_null(c->waiver_arm), "until", text_or_null(c->waiver_until), "reason",
+			 record_text_or_null(c->waiver_arm), "until", record_text_or_null(c->waiver_until), "reason",
 			 c->waiver_reason, "at", place(&at));
 }
 
@@ -174,10 +170,10 @@ json_t *explain_json(const struct plan *p, const struct registry *r, const struc
 	json_object_set_new(j, "suite_path", json_string(s->path));
 	json_object_set_new(j, "backend", json_string(t->backend));
 	json_object_set_new(j, "device", json_string(t->peek.name));
-	json_object_set_new(j, "skip", text_or_null(c->skip));
+	json_object_set_new(j, "skip", record_text_or_null(c->skip));
 	json_object_set_new(j, "case", said(json_string(c->case_id), "case", &sc->mark));
 	json_object_set_new(j, "kernel", json_string(c->kernel_name));
-	json_object_set_new(j, "plugin", text_or_null(registry_origin(r, c->kernel)));
+	json_object_set_new(j, "plugin", record_text_or_null(registry_origin(r, c->kernel)));
 	json_object_set_new(j, "geometry", said(json_string(c->geometry), geo ? "geometries" : "built-in", &at_geo));
 	json_object_set_new(j, "weight", record_real(c->weight));
 	json_object_set_new(j, "data", said(json_string(c->data), data.layer, &data.mark));

@@ -64,7 +64,7 @@ bool record_true(const json_t *object, const char *key)
 	return json_is_true(json_object_get(object, key));
 }
 
-static json_t *text_or_null(const char *s)
+json_t *record_text_or_null(const char *s)
 {
 	json_t *j = s && s[0] ? json_string(s) : NULL;
 	return j ? j : json_null();
@@ -118,11 +118,11 @@ static json_t *waiver_json(const struct cell *c)
 		return json_null();
 	json_t *o = json_object();
 	json_object_set_new(o, "id", json_string(c->waiver));
-	json_object_set_new(o, "expect", text_or_null(c->waiver_expect));
+	json_object_set_new(o, "expect", record_text_or_null(c->waiver_expect));
 	if (c->waiver_arm)
 		json_object_set_new(o, "arm", json_string(c->waiver_arm));
-	json_object_set_new(o, "reason", text_or_null(c->waiver_reason));
-	json_object_set_new(o, "until", text_or_null(c->waiver_until));
+	json_object_set_new(o, "reason", record_text_or_null(c->waiver_reason));
+	json_object_set_new(o, "until", record_text_or_null(c->waiver_until));
 	return o;
 }
 
@@ -146,8 +146,8 @@ static json_t *ratio_json(const struct checks *k)
 		return json_null();
 	const struct check_ratio *r = &k->ratio;
 	json_t *o = json_object();
-	json_object_set_new(o, "of", text_or_null(r->of));
-	json_object_set_new(o, "over", text_or_null(r->over));
+	json_object_set_new(o, "of", record_text_or_null(r->of));
+	json_object_set_new(o, "over", record_text_or_null(r->over));
 	json_object_set_new(o, "geomean", json_boolean(r->geomean));
 	json_object_set_new(o, "weighted", json_boolean(r->weighted));
 	json_object_set_new(o, "agree_tolerance", r->agree_over_data ? record_real(r->agree_tolerance) : json_null());
@@ -215,7 +215,7 @@ static json_t *rerun_json(const struct cell *c)
 	}
 	put_quoted(f, filter);
 	fclose(f);
-	json_t *j = text_or_null(text);
+	json_t *j = record_text_or_null(text);
 	free(filter);
 	free(text);
 	return j;
@@ -226,7 +226,7 @@ static json_t *arm_json(const char *name, const char *role, const char *unsuppor
 	json_t *o = json_object();
 	json_object_set_new(o, "name", json_string(name));
 	json_object_set_new(o, "role", json_string(role));
-	json_object_set_new(o, "unsupported", text_or_null(unsupported));
+	json_object_set_new(o, "unsupported", record_text_or_null(unsupported));
 	static const char *const later[] = {"out_sha256", "form", "artifact", "summary", "samples_ns"};
 	for (size_t i = 0; i < sizeof later / sizeof later[0]; i++)
 		json_object_set_new(o, later[i], json_null());
@@ -237,9 +237,9 @@ static json_t *finding_json(const char *check, const char *arm, const char *stat
 {
 	json_t *o = json_object();
 	json_object_set_new(o, "check", json_string(check));
-	json_object_set_new(o, "arm", text_or_null(arm));
+	json_object_set_new(o, "arm", record_text_or_null(arm));
 	json_object_set_new(o, "status", json_string(status));
-	json_object_set_new(o, "text", text_or_null(text));
+	json_object_set_new(o, "text", record_text_or_null(text));
 	return o;
 }
 
@@ -267,7 +267,8 @@ json_t *record_cell_begin(const struct cell *c)
 	json_object_set_new(o, "seed", seed_json(c->seed));
 	json_object_set_new(o, "weight", record_real(c->weight));
 	json_object_set_new(o, "selection", json_string(selections[c->selection]));
-	json_object_set_new(o, "selected", c->selection == SELECT_NONE ? json_null() : text_or_null(c->selected));
+	json_object_set_new(o, "selected",
+			    c->selection == SELECT_NONE ? json_null() : record_text_or_null(c->selected));
 	json_object_set_new(o, "selected_row", place_or_null(&c->selected_row));
 	json_object_set_new(o, "margin", record_real(1 + c->margin_fail));
 	json_object_set_new(o, "margin_warn", c->margin_warn >= 0 ? record_real(1 + c->margin_warn) : json_null());
@@ -352,7 +353,7 @@ void record_fail(json_t *cell, enum cell_status st, const char *reason)
 	/* A finding, so that judging the record again says the same. */
 	json_array_append_new(checks, finding_json(st == ST_SKIP ? "plan" : "run", NULL, status_name(st), reason));
 	json_object_set_new(cell, "status", json_string(status_name(st)));
-	json_object_set_new(cell, "reason", text_or_null(reason));
+	json_object_set_new(cell, "reason", record_text_or_null(reason));
 }
 
 /* ---- counts --------------------------------------------------------------------------------------------------------- */

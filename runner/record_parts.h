@@ -29,6 +29,8 @@ int record_view_pair(const struct cell_view *v, const struct arm_view *a, const 
 
 /* x, or null where x is not finite. New reference. */
 json_t *record_real(double x);
+/* The text, or null where there is none or it is no UTF-8. New reference. */
+json_t *record_text_or_null(const char *s);
 /* Members that may be missing or null. Text is borrowed. */
 const char *record_text(const json_t *object, const char *key);
 double record_number(const json_t *object, const char *key, double otherwise);
