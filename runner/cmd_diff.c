@@ -237,19 +237,13 @@ static int worse(int a, int b)
 }
 
 /* Against the last baseline and against the epoch: small steps that each pass add up in the second. */
-static int compare_baselines(const struct options *o, const char *head, FILE *out)
+static int compare_baselines(const struct options *o, const struct baseline_paths *p, const char *head, FILE *out)
 {
-	struct err err = {{0}};
-	struct baseline_paths p;
-	if (!baseline_find(o->dir, head, &p, &err)) {
-		fprintf(stderr, "assay diff: %s\n", err.text);
-		return EXIT_USAGE;
-	}
-	int status = compare(o, p.last, head, "against the last baseline", out);
+	int status = compare(o, p->last, head, "against the last baseline", out);
 	if (status == EXIT_USAGE)
 		return status;
 	fputc('\n', out);
-	return worse(status, compare(o, p.epoch, head, "against the epoch: what small steps have added up to", out));
+	return worse(status, compare(o, p->epoch, head, "against the epoch: what small steps have added up to", out));
 }
 
 /* The file to write, stdout for none or -. NULL: a message is printed. */
@@ -343,10 +337,16 @@ static int run(int argc, char **argv)
 		o.diff.filter = &filter;
 	}
 	char **file = argv + optind;
-	FILE *out = open_out(&o, file, argc - optind);
+	struct baseline_paths p;
+	if (o.baseline && !baseline_find(o.dir, file[0], &p, &err)) {
+		fprintf(stderr, "assay diff: %s\n", err.text);
+		goto done;
+	}
+	char *const baselines[] = {file[0], p.last, p.epoch};
+	FILE *out = o.baseline ? open_out(&o, baselines, 3) : open_out(&o, file, 2);
 	if (!out)
 		goto done;
-	status = o.baseline ? compare_baselines(&o, file[0], out) : compare(&o, file[0], file[1], NULL, out);
+	status = o.baseline ? compare_baselines(&o, &p, file[0], out) : compare(&o, file[0], file[1], NULL, out);
 	if (o.advisory && (status == EXIT_FAIL || status == EXIT_INCOMPLETE)) {
 		fprintf(stderr, "assay diff: --advisory: exit 0; it would have been %d\n", status);
 		status = EXIT_PASS;
