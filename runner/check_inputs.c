@@ -26,13 +26,16 @@ static void changed_place(struct stage *st, const struct input *in, int64_t *fir
 	free(a);
 }
 
-/* The packed inputs of one arm; packed anew where they have changed. */
-static bool derived_check(struct stage *st, struct subject *s, const char *when, bool *all_intact, struct err *err)
+/* The packed inputs of one arm; packed anew where they have changed. alone: no other arm was launched since they were looked at. */
+static bool derived_check(struct stage *st, struct subject *s, bool alone, const char *when, bool *all_intact,
+			  struct err *err)
 {
 	const struct assay_kernel *k = st->cell->kernel;
 	struct ready *r = s->ready;
-	bool changed = false, ok;
+	bool changed = false, others = false, ok;
 
+	for (int i = 0; i < st->n_subjects && !alone; i++)
+		others = others || (&st->subject[i] != s && st->subject[i].spoils);
 	for (int t = 0; t < k->n_tensors; t++) {
 		char text[256];
 		uint64_t d;
@@ -42,9 +45,9 @@ static bool derived_check(struct stage *st, struct subject *s, const char *when,
 			return false;
 		if (d == r->derived_digest[t])
 			continue;
-		snprintf(text, sizeof(text), "changes its input %s%s%s", k->tensors[t].name, when ? " " : "",
-			 when ? when : "");
-		check_memory_finding(st, s->name, k->tensors[t].name, "input_changed", -1, -1, text);
+		snprintf(text, sizeof(text), "%s input %s%s%s", others ? "an arm changed the packed" : "changes its",
+			 k->tensors[t].name, when ? " " : "", when ? when : "");
+		check_memory_finding(st, others ? NULL : s->name, k->tensors[t].name, "input_changed", -1, -1, text);
 		changed = true;
 	}
 	*all_intact = *all_intact && !changed;
@@ -180,7 +183,7 @@ bool check_inputs(struct stage *st, struct subject *s, size_t max_bytes, const c
 
 	for (int i = 0; i < st->n_subjects; i++)
 		if (s ? s == &st->subject[i] : subject_runs(&st->subject[i]) && st->subject[i].ready)
-			if (!derived_check(st, &st->subject[i], when, all_intact, err))
+			if (!derived_check(st, &st->subject[i], s != NULL, when, all_intact, err))
 				return false;
 	for (int t = 0; t < k->n_tensors; t++) {
 		struct input *in = st->in[t];

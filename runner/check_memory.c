@@ -50,6 +50,13 @@ bool check_set(struct stage *st, int set, struct subject *s, struct err *err)
 	return true;
 }
 
+/* Somebody wrote to what is not his, and it is not known who. */
+static void anyone_spoils(struct stage *st)
+{
+	for (int i = 0; i < st->n_subjects; i++)
+		st->subject[i].spoils = true;
+}
+
 /* Whether somebody is known to have written there. */
 static bool blamed(const struct stage *st, const char *tensor, const char *where)
 {
@@ -79,6 +86,7 @@ static bool guard_left(struct stage *st, struct buffer *b, const char *name, str
 	snprintf(text, sizeof(text), "an arm wrote %s %s in a timed or watched launch: first at byte %lld",
 		 d.before_data ? "before" : "behind", name, (long long)d.offset);
 	check_memory_finding(st, NULL, name, where, d.offset, 4 * d.words, text);
+	anyone_spoils(st);
 	return true;
 }
 
@@ -115,7 +123,9 @@ bool check_launch(struct stage *st, struct ready *r, uint32_t poison, enum tail 
 	*ok = rr == RUN_OK;
 	if (rr == RUN_LOST)
 		return err_set(err, "%s: %s", r->subject->name, why.text);
-	if (out->n_damages || r->subject->spoils)
+	if (out->n_damages)
+		r->subject->spoils = true;
+	if (r->subject->spoils)
 		st->spoiler = r->subject;
 	if (rr == RUN_FAILED)
 		stage_fail(st, r->subject, "launch", why.text);
@@ -358,11 +368,11 @@ bool check_again(struct stage *st, const struct evidence *ev, int launches_befor
 {
 	bool intact = true;
 
-	/* First the inputs as the rounds left them: nothing is loaded before this. */
-	if (!check_inputs(st, NULL, 0, "during the timed rounds", &intact, err))
+	/* First guards and inputs as the rounds left them: nothing is loaded before this. */
+	if (!guards_left(st, err) || !check_inputs(st, NULL, 0, "during the timed rounds", &intact, err))
 		return false;
-	for (int i = 0; i < st->n_subjects && !intact; i++)
-		st->subject[i].spoils = true; /* one of them does */
+	if (!intact)
+		anyone_spoils(st);
 	for (int set = INPUT_SETS - 1; set >= 0; set--) {
 		if (!check_set(st, set, NULL, err))
 			return false;

@@ -33,7 +33,7 @@ struct subject {
 	const struct assay_arm_ops *ops;
 	const char *unsupported; /* NULL, or why it cannot run here */
 	bool failed; /* a launch or its plan failed: a finding says so, and nothing more is run of it */
-	bool spoils; /* was seen to change an input, or may be the one that did */
+	bool spoils; /* was seen to write to what is not its own, or may be the one that did */
 	bool left_fp; /* left other floating-point control bits behind; they were put back (fp_control.h) */
 	int fp_looks; /* launches after which the whole team was looked at for that */
 	char fp_words[96];

@@ -146,6 +146,42 @@ START_TEST(spoilt_in_passing)
 }
 END_TEST
 
+static float *neighbours_late(const void *x)
+{
+	return zoo_launches > 12 ? zoo_packed : NULL;
+}
+
+/* Whose packed input another's overrun has changed is not accused of it: where that was the last launch of the memory check (0), in the timed
+ * rounds (1), and in those alone (2). */
+START_TEST(packed_is_innocent)
+{
+	struct bed b;
+	struct cell c;
+	size_t i;
+	json_t *f;
+	bool told = false;
+	bed_open(&b, NULL);
+	zoo_far = _i == 2 ? neighbours_late : neighbours;
+	zoo_far_guard = true;
+	zoo_launches = -20; /* late is past the checks */
+	ZOO_CELL(&c, &zoo, "shipped", "packed", "far");
+	c.checks.on = 1u << (_i == 0 ? CHECK_IDENTITY : CHECK_REGRESSION);
+	json_t *facts = run_cell(&b, &c, EXEC_OK);
+	json_array_foreach(json_object_get(facts, "checks"), i, f)
+	{
+		if (!strcmp(text_of(f, "status"), "pass"))
+			continue;
+		ck_assert_msg(strcmp(text_of(f, "arm"), "packed") != 0, "%s: %s", text_of(f, "check"),
+			      text_of(f, "text"));
+		told = told || !strcmp(text_of(f, "where"), "guard_after");
+	}
+	ck_assert(told);
+	json_decref(facts);
+	zoo_far = NULL;
+	bed_close(&b);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("spoilt");
@@ -153,6 +189,7 @@ int main(void)
 	tcase_set_timeout(t, 60);
 	tcase_add_loop_test(t, far_overrun, 0, 2);
 	tcase_add_loop_test(t, spoilt_in_passing, 0, 4);
+	tcase_add_loop_test(t, packed_is_innocent, 0, 3);
 	suite_add_tcase(s, t);
 	SRunner *r = srunner_create(s);
 	srunner_run_all(r, CK_NORMAL);
