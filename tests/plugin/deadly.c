@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
-#include "assay/adapter.h"
+#include "vector.h"
 
 static int is(const char *what)
 {
@@ -28,24 +28,13 @@ __attribute__((constructor)) static void begin(void)
 		exit(0);
 }
 
-static const struct assay_param params[] = {
-	{.name = "n", .type = ASSAY_INT, .min = 1, .max = 1 << 20, .required = true, .doc = "elements"},
-};
-
-static const struct assay_tensor tensors[] = {
-	{.name = "x", .role = ASSAY_IN, .dtype = ASSAY_F32, .dims = "n", .doc = "input"},
-	{.name = "y", .role = ASSAY_OUT, .dtype = ASSAY_F32, .dims = "n", .doc = "output"},
-};
-
 static int shape(const struct assay_point *pt, int t, struct assay_shape *out)
 {
 	if (pt->v[0].i == 20 && is("shape_exit"))
 		exit(0);
 	if (pt->v[0].i == 20 && is("shape_crash"))
 		raise(SIGSEGV);
-	out->rank = 1;
-	out->dim[0] = pt->v[0].i;
-	return 0;
+	return vector_shape(pt, t, out);
 }
 
 static const char *refuse(const struct assay_point *pt)
@@ -53,12 +42,6 @@ static const char *refuse(const struct assay_point *pt)
 	if (pt->v[0].i == 20 && is("refuse_abort"))
 		abort();
 	return 0;
-}
-
-static void work(const struct assay_point *pt, const struct assay_facts *facts, struct assay_work *out)
-{
-	out->bytes = out->least_bytes = 8 * (double)pt->v[0].i;
-	out->flop = (double)pt->v[0].i;
 }
 
 static int run(const struct assay_call *call, void *state)
@@ -74,16 +57,11 @@ static const struct assay_arm arms[] = {
 };
 
 __attribute__((visibility("default"))) const struct assay_kernel assay_kernel = {
-	.abi = ASSAY_ABI,
+	VECTOR,
 	.name = "demo.deadly",
 	.doc = "copies, or ends the process",
-	.params = params,
-	.n_params = sizeof params / sizeof params[0],
-	.tensors = tensors,
-	.n_tensors = sizeof tensors / sizeof tensors[0],
 	.arms = arms,
 	.n_arms = sizeof arms / sizeof arms[0],
 	.shape = shape,
 	.refuse = refuse,
-	.work = work,
 };

@@ -1,30 +1,9 @@
 /* Arms that start a process, which neither ends by itself nor is waited for; one of them dies after that. And, as what is linked with
  * -ffast-math, it flushes denormals from the moment it is loaded. */
-#include "assay/adapter.h"
+#include "vector.h"
 
 #include <stdlib.h>
 #include <unistd.h>
-
-static const struct assay_param params[] = {
-	{.name = "n", .type = ASSAY_INT, .min = 1, .max = 1 << 20, .dflt = 256, .doc = "elements"},
-};
-static const struct assay_tensor tensors[] = {
-	{.name = "x", .role = ASSAY_IN, .dtype = ASSAY_F32, .dims = "n", .doc = "input"},
-	{.name = "y", .role = ASSAY_OUT, .dtype = ASSAY_F32, .dims = "n", .doc = "output"},
-};
-
-static int shape(const struct assay_point *pt, int t, struct assay_shape *out)
-{
-	out->rank = 1;
-	out->dim[0] = pt->v[0].i;
-	return 0;
-}
-
-static void work(const struct assay_point *pt, const struct assay_facts *facts, struct assay_work *out)
-{
-	out->bytes = out->least_bytes = 8.0 * (double)pt->v[0].i;
-	out->flop = (double)pt->v[0].i;
-}
 
 static int run(const struct assay_call *call, void *state)
 {
@@ -68,15 +47,6 @@ static const struct assay_arm arms[] = {
 };
 
 const struct assay_kernel assay_kernel = {
-	.abi = ASSAY_ABI,
-	.name = "demo.forks",
-	.doc = "twice the input, and a process that nobody waits for",
-	.params = params,
-	.n_params = 1,
-	.tensors = tensors,
-	.n_tensors = 2,
-	.arms = arms,
-	.n_arms = 3,
-	.shape = shape,
-	.work = work,
+	VECTOR,       .name = "demo.forks", .doc = "twice the input, and a process that nobody waits for",
+	.arms = arms, .n_arms = 3,          .shape = vector_shape,
 };
