@@ -376,6 +376,7 @@ int main(void)
 {
 	Suite *s = suite_create("rounds_more");
 	TCase *t = tcase_create("rounds_more");
+	tcase_set_timeout(t, 60);
 	tcase_add_test(t, samples_of_a_queue);
 	tcase_add_test(t, order_by_list);
 	tcase_add_test(t, nobody_is_served);

@@ -90,6 +90,7 @@ int main(void)
 {
 	Suite *s = suite_create("trial");
 	TCase *tc = tcase_create("trial");
+	tcase_set_timeout(tc, 60);
 	tcase_add_loop_test(tc, each_end_is_told, 0, (int)(sizeof ends / sizeof ends[0]));
 	tcase_add_test(tc, nothing_is_changed_here);
 	tcase_add_test(tc, plugins);

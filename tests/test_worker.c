@@ -151,6 +151,38 @@ START_TEST(dies)
 }
 END_TEST
 
+/* Stops this process once the arm hangs, for 2.5 s: another one wakes it, which waits until it is stopped indeed. */
+static void stop_once(void *ctx, const char *phase, const char *arm, int round)
+{
+	pid_t *hand = ctx;
+	(void)phase;
+	(void)round;
+	if (*hand || strcmp(arm, "hang"))
+		return;
+	const pid_t self = getpid();
+	*hand = fork();
+	ck_assert_int_ge(*hand, 0);
+	if (*hand == 0) {
+		char path[64], stat[256], state = 0;
+		snprintf(path, sizeof(path), "/proc/%d/stat", (int)self);
+		while (state != 'T' && getppid() == self) {
+			FILE *f = fopen(path, "r");
+			const size_t n = f ? fread(stat, 1, sizeof(stat) - 1, f) : 0;
+			stat[n] = 0;
+			if (f)
+				fclose(f);
+			const char *end = strrchr(stat, ')'); /* of the name; the state is the next word */
+			state = end && end[1] ? end[2] : 0;
+			usleep(1000);
+		}
+		usleep(2500000);
+		if (getppid() == self)
+			kill(self, SIGCONT);
+		_exit(0);
+	}
+	raise(SIGSTOP);
+}
+
 /* A shell stops the supervisor for a while: that while says nothing of the worker, which still has the rest of its time. Only lower
  * bounds are asserted: a slow machine cannot break them. */
 START_TEST(stopped)
@@ -159,21 +191,11 @@ START_TEST(stopped)
 	struct worker_answer a;
 	struct cell c;
 	struct timespec from, to;
-	const pid_t self = getpid();
-	pid_t hand;
+	pid_t hand = 0;
 	cell_of(&c, "hang");
 	c.timing.timeout_ns = 1500000000;
 	clock_gettime(CLOCK_MONOTONIC, &from);
-	hand = fork();
-	ck_assert_int_ge(hand, 0);
-	if (hand == 0) {
-		usleep(500000);
-		kill(self, SIGSTOP);
-		usleep(2500000);
-		kill(self, SIGCONT);
-		_exit(0);
-	}
-	worker_cell(w, &c, 1, NULL, NULL, NULL, &a);
+	worker_cell(w, &c, 1, NULL, stop_once, &hand, &a);
 	clock_gettime(CLOCK_MONOTONIC, &to);
 	ck_assert_int_eq(waitpid(hand, NULL, 0), hand);
 	ck_assert_int_eq(a.outcome, WORKER_TIMEOUT);
