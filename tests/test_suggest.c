@@ -189,6 +189,7 @@ static const char served_settings[] =
 	"{\"tables\": {\"other\": [], \"serving\": [{\"match\": {\"device\": \"x\"}, \"table\": {\"key\": [], "
 	"\"lookup\": \"exact\", \"rows\": []}},"
 	" {\"match\": {}, \"table\": {\"key\": [\"t_q\"], \"lookup\": \"%s\", \"rows\": ["
+	" {\"kernel\": \"o\", \"t_q\": 1, \"arm\": \"split=4\"},"
 	" {\"kernel\": \"k\", \"t_q\": 1, \"arm\": \"split=4\"}, {\"kernel\": \"k\", \"t_q\": 4, \"arm\": \"split=2\"},"
 	" {\"kernel\": \"k\", \"t_q\": 64, \"arm\": \"shipped\"}, {\"kernel\": \"l*\", \"t_q\": 2, \"arm\": "
 	"\"split=2\"},"
@@ -212,7 +213,7 @@ static void served_run(struct made *m, const char *lookup)
 	struct suggest look = {.arena = arena_create(), .header = m->v.header};
 	suggest_find_served(&look);
 	ck_assert_ptr_nonnull(look.served);
-	ck_assert_int_eq(look.served->n_rows, 7);
+	ck_assert_int_eq(look.served->n_rows, 8);
 	for (int k = 0; k < 3; k++)
 		for (int t = 0; t < 3; t++) {
 			struct named_number at = {.name = "t_q", .value = {.d = t_q[t]}};
@@ -263,12 +264,17 @@ START_TEST(test_round_trip)
 	ck_assert_uint_eq(suggest_losses(s), 0);
 	ck_assert_int_eq(s->table->lookup, s->served->lookup);
 	for (int t = 1; t < 100; t++)
-		for (const char *k = "klmn"; *k; k++) { /* n: a kernel that the run knows nothing of */
+		for (const char *k = "klmno"; *k; k++) { /* n, o: kernels that the run knows nothing of */
 			const char name[] = {*k, 0};
 			ck_assert_msg(strcmp(arm_at(s->served, name, t), arm_at(s->table, name, t)) == 0,
 				      "%s %s t_q=%d: %s was served, now %s", lookups[_i], name, t,
 				      arm_at(s->served, name, t), arm_at(s->table, name, t));
 		}
+	/* What is written has a row of the one that the served table knows by name. */
+	int written = 0;
+	for (size_t i = 0; i < s->n_entries; i++)
+		written += s->entry[i].row.kernel && strcmp(s->entry[i].row.kernel, "o") == 0;
+	ck_assert_int_eq(written, 1);
 	suggest_destroy(s);
 	end(&m);
 }
