@@ -50,6 +50,7 @@ struct plan *plan_build(const struct suite *s, const struct registry *r, const s
 	p->shard_i = f ? f->shard_i : 0;
 	p->shard_n = f ? f->shard_n : 0;
 	p->waiver_hits = arena_array(a, (size_t)s->n_waivers, sizeof *p->waiver_hits);
+	p->waiver_lacks = arena_array(a, (size_t)s->n_waivers, sizeof *p->waiver_lacks);
 	p->space = arena_array(a, (size_t)s->n_cases, sizeof *p->space);
 	if (p->shard_n < 0 || (p->shard_n ? p->shard_i < 1 || p->shard_i > p->shard_n : p->shard_i != 0)) {
 		err_set(err, "shard %d/%d: write i/n with 1 <= i <= n", p->shard_i, p->shard_n);
@@ -256,6 +257,11 @@ int64_t plan_case_excluded(const struct plan *p, int c)
 const int64_t *plan_waiver_hits(const struct plan *p)
 {
 	return p->waiver_hits;
+}
+
+const char *const *plan_waiver_lacks(const struct plan *p)
+{
+	return p->waiver_lacks;
 }
 
 struct ignored {

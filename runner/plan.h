@@ -124,6 +124,8 @@ const char *plan_number_text(const struct number *n, char buf[PLAN_NUMBER_MAX]);
 void plan_ignored(const struct plan *p, void (*say)(void *ctx, const char *kernel, const char *name), void *ctx);
 /* Parameter values as text, waivers that matched no cell: counts per waiver index. n_waivers of them, owned by the plan. */
 const int64_t *plan_waiver_hits(const struct plan *p);
+/* Per waiver: what a cell that its selector matches lacks of what it is for (such a cell is no hit), or NULL. Owned by the plan. */
+const char *const *plan_waiver_lacks(const struct plan *p);
 
 /* A cell as sent to a worker; round trip exact. The registry resolves kernel and arms. */
 json_t *cell_to_json(const struct cell *c);

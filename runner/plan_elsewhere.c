@@ -76,6 +76,7 @@ void unused_init(struct unused *u, const struct plan *p)
 	const int n[] = {[MARGIN] = s->n_margins, [WAIVER] = s->n_waivers, [RIG] = s->n_rigs, [CHOICE] = 0};
 	for (int k = 0; k < N_RULE_KINDS; k++)
 		u->rule[k] = arena_array(p->arena, (size_t)n[k], sizeof(bool));
+	u->idle = arena_array(p->arena, (size_t)s->n_waivers, sizeof *u->idle);
 	u->choice = arena_array(p->arena, (size_t)s->n_table_sets, sizeof *u->choice);
 	u->asked = arena_array(p->arena, (size_t)s->n_table_sets, sizeof(bool));
 	for (int i = 0; i < s->n_table_sets; i++)
@@ -86,7 +87,7 @@ void unused_init(struct unused *u, const struct plan *p)
 }
 
 void unused_point(struct unused *u, const struct rules *r, struct matcher *const open[N_RULE_KINDS],
-		  const struct group *g)
+		  const char *const *lacks, const struct group *g)
 {
 	for (int k = 0; k < N_RULE_KINDS; k++) {
 		bool *hit = u->rule[k];
@@ -97,16 +98,26 @@ void unused_point(struct unused *u, const struct rules *r, struct matcher *const
 			u->asked[set] = true;
 			hit = u->choice[set];
 		}
-		for (int i = 0; i < r->list[k].n; i++)
-			hit[i] = hit[i] || matcher_match(&open[k][i], g);
+		for (int i = 0; i < r->list[k].n; i++) {
+			if (hit[i] || !matcher_match(&open[k][i], g))
+				continue;
+			hit[i] = k != WAIVER || !lacks[i];
+			if (!hit[i])
+				u->idle[i] = lacks[i];
+		}
 	}
 }
 
 /* A file of rules may be included by many suites: what fits none of this one's cells may fit another's. */
+static bool may_say(const struct plan *p, struct mark at)
+{
+	return at.file && strcmp(at.file, p->suite->path) == 0;
+}
+
 static void say(const struct plan *p, const char *what, const struct selector *s, struct mark at, struct diags *d)
 {
 	struct err why;
-	if (!at.file || strcmp(at.file, p->suite->path) != 0)
+	if (!may_say(p, at))
 		return;
 	struct selector anywhere = selector_anywhere(s, p->arena);
 	selector_explain(p, &anywhere, &why);
@@ -119,9 +130,16 @@ void unused_say(const struct unused *u, const struct plan *p, struct diags *d)
 	for (int i = 0; i < s->n_margins; i++)
 		if (!u->rule[MARGIN][i])
 			say(p, "this margin", &s->margin[i].match, s->margin[i].mark, d);
-	for (int i = 0; i < s->n_waivers; i++)
-		if (!u->rule[WAIVER][i])
-			say(p, "this waiver", &s->waiver[i].match, s->waiver[i].mark, d);
+	for (int i = 0; i < s->n_waivers; i++) {
+		const struct mark at = s->waiver[i].mark;
+		if (u->rule[WAIVER][i])
+			continue;
+		if (!u->idle[i])
+			say(p, "this waiver", &s->waiver[i].match, at, d);
+		else if (may_say(p, at))
+			diag_add(d, DIAG_WARNING, at, "this waiver fits no cell: none that it matches has %s",
+				 u->idle[i]);
+	}
 	for (int i = 0; i < s->n_rigs; i++)
 		if (!u->rule[RIG][i])
 			say(p, "this rig", &s->rig[i].match, s->rig[i].mark, d);

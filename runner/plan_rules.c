@@ -181,6 +181,21 @@ void rules_check_rows(const struct group *g, const struct table *t, struct diags
 	}
 }
 
+const char *rules_waiver_lacks(const struct group *g, const struct waiver *w, struct arena *a)
+{
+	const struct kernel_arms *arms = &g->space->arms[g->kernel];
+	if (strcmp(w->expect, "regression") == 0 && !(g->space->c->checks.on & 1u << CHECK_REGRESSION))
+		return "a regression check";
+	if (!w->arm || find_arm(arms, w->arm))
+		return NULL;
+	const char **name = arena_array(a, (size_t)arms->n, sizeof *name);
+	for (int i = 0; i < arms->n; i++)
+		name[i] = arms->arm[i].name;
+	const char *near = diag_nearest(w->arm, name, arms->n);
+	return near ? arena_printf(a, "an arm '%s'; did you mean '%s'?", w->arm, near)
+		    : arena_printf(a, "an arm '%s'", w->arm);
+}
+
 /* ---- one cell ------------------------------------------------------------------------------------------------------ */
 
 bool rules_apply(struct group *g, struct arena *a, struct cell *c, struct err *err)

@@ -15,6 +15,7 @@ struct scan {
 	/* Without what asks for a device: where rules that fit nothing, or tables of other devices, are looked for. */
 	struct matcher *open[N_RULE_KINDS];
 	struct unused unused;
+	const char **lacks; /* per waiver, of the group's cells */
 	const struct cell_set *ids; /* NULL: all */
 	int64_t *filter_hits;
 	bool tied[N_RULE_KINDS], refused;
@@ -131,14 +132,18 @@ static void scan_point(struct scan *s, struct arena *a, struct case_space *space
 		if (tie >= 0)
 			say_tie(s, k, best[k], tie, g);
 	}
-	if (best[WAIVER] >= 0)
-		s->p->waiver_hits[best[WAIVER]]++;
+	if (best[WAIVER] >= 0) {
+		const char *lacks = s->lacks[best[WAIVER]];
+		s->p->waiver_hits[best[WAIVER]] += !lacks;
+		if (lacks)
+			s->p->waiver_lacks[best[WAIVER]] = lacks;
+	}
 	scan_selection(s, a, g, best[CHOICE]);
 	for (int i = 0; s->f && s->f->every_table && i < s->rules.list[CHOICE].n; i++)
 		if (i != best[CHOICE] && rules_may_speak(&s->rules.list[CHOICE], s->open[CHOICE], i, g))
 			scan_selection(s, a, g, i);
 	if (want_unused(s))
-		unused_point(&s->unused, &s->rules, s->open, g);
+		unused_point(&s->unused, &s->rules, s->open, s->lacks, g);
 
 	bool keep = !s->f || !s->f->n_filters;
 	for (int i = 0; s->f && i < s->f->n_filters; i++)
@@ -161,6 +166,9 @@ static bool scan_group(struct scan *s, struct case_space *space, int kernel, int
 		s->list[k] = rules_compile(&s->rules.list[k], &g, a);
 	for (int k = 0; k < N_RULE_KINDS; k++)
 		s->open[k] = rules_open(&s->rules.list[k], &g, a);
+	s->lacks = arena_array(a, (size_t)s->p->suite->n_waivers, sizeof *s->lacks);
+	for (int i = 0; i < s->p->suite->n_waivers; i++)
+		s->lacks[i] = rules_waiver_lacks(&g, &s->p->suite->waiver[i], s->p->arena);
 	s->exclude = arena_array(a, (size_t)space->c->n_excludes, sizeof *s->exclude);
 	for (int i = 0; i < space->c->n_excludes; i++)
 		matcher_compile(&s->exclude[i], &space->c->exclude[i], &g, a);

@@ -54,6 +54,7 @@ struct plan {
 	int shard_i, shard_n;
 	uint32_t checks; /* bits kept */
 	int64_t *waiver_hits;
+	const char **waiver_lacks;
 };
 
 /* One group, and a point in it. */
@@ -135,6 +136,8 @@ bool rules_pick(const struct group *g, const struct rules *r, int choice, struct
 		struct err *err);
 /* Every row that names this kernel names an arm of it, also a row that no cell looks up. Errors go to d. */
 void rules_check_rows(const struct group *g, const struct table *t, struct diags *d);
+/* NULL, or what g's cells lack of what the waiver is for, owned by a: "an arm 'x'; did you mean 'y'?", "a regression check". */
+const char *rules_waiver_lacks(const struct group *g, const struct waiver *w, struct arena *a);
 /* Margin, waiver, rig, table row and selection of the cell at g's point. False with *err where a rule does not hold. */
 bool rules_apply(struct group *g, struct arena *a, struct cell *c, struct err *err);
 
@@ -147,12 +150,14 @@ bool rules_may_speak(const struct rule_list *l, const struct matcher *open, int 
 /* What fits no cell on any device; flags are set as it fits one. */
 struct unused {
 	bool *rule[N_RULE_KINDS]; /* of the suite; CHOICE: see choice */
+	const char **idle; /* per waiver: what a cell that it matches lacks; NULL: it matches none */
 	bool **choice, *asked; /* per table set: its choices; whether a case asks for the set */
 	bool **exclude; /* per case */
 };
 void unused_init(struct unused *u, const struct plan *p);
+/* lacks: rules_waiver_lacks of each waiver. */
 void unused_point(struct unused *u, const struct rules *r, struct matcher *const open[N_RULE_KINDS],
-		  const struct group *g);
+		  const char *const *lacks, const struct group *g);
 void unused_say(const struct unused *u, const struct plan *p, struct diags *d); /* as warnings */
 
 /* ---- plan_scan.c */

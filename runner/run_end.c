@@ -78,13 +78,13 @@ bool run_write_aggregates(struct run *r, const json_t *header, struct err *err)
 	return ok;
 }
 
-/* Whether it chooses by where the run is: one that fits nothing here may fit elsewhere. */
-static bool about_a_machine(const struct selector *s)
+/* Whether it may well fit nothing here: it chooses by where the run is, or stands in a file that other suites include too. */
+static bool meant_for_more(const struct waiver *w, const struct suite *s)
 {
-	for (int i = 0; i < s->n_terms; i++)
-		if (plan_key_is_of_target(s->term[i].key))
+	for (int i = 0; i < w->match.n_terms; i++)
+		if (plan_key_is_of_target(w->match.term[i].key))
 			return true;
-	return false;
+	return w->mark.file && s->path && strcmp(w->mark.file, s->path) != 0;
 }
 
 static json_t *waivers_json(const struct run *r)
@@ -93,8 +93,9 @@ static json_t *waivers_json(const struct run *r)
 	const int64_t *hits = plan_waiver_hits(r->job->plan);
 	for (int i = 0; i < r->job->suite->n_waivers; i++) {
 		const struct waiver *w = &r->job->suite->waiver[i];
-		const bool elsewhere = hits[i] == 0 && about_a_machine(&w->match);
-		json_array_append_new(list, json_pack("{s:s, s:I, s:I, s:I, s:b, s:b}", "id", w->id, "used",
+		const bool elsewhere = hits[i] == 0 && meant_for_more(w, r->job->suite);
+		json_array_append_new(list, json_pack("{s:s, s:s*, s:I, s:I, s:I, s:b, s:b}", "id", w->id, "lacks",
+						      hits[i] == 0 ? plan_waiver_lacks(r->job->plan)[i] : NULL, "used",
 						      (json_int_t)r->waived[i].used, "passed",
 						      (json_int_t)r->waived[i].passed, "cells", (json_int_t)hits[i],
 						      "elsewhere", elsewhere, "expired",

@@ -315,16 +315,17 @@ static void waiver_lines(struct text *t)
 	size_t i;
 	json_array_foreach(json_object_get(t->footer, "waivers"), i, w)
 	{
-		const char *say = NULL;
+		const char *say = NULL, *lacks = text_get(w, "lacks");
 		if (json_is_true(json_object_get(w, "expired")))
 			say = "has expired: fix the cell or renew it with a reason";
 		else if (text_integer(w, "cells") == 0 && !json_is_true(json_object_get(w, "elsewhere")))
-			say = "matches no cell: remove it";
+			say = *lacks ? "fits no cell: none that it matches has " : "matches no cell: remove it";
 		/* Only what all of its cells have shown: some may not have run, or run and been no test of it. */
 		else if (text_integer(w, "cells") > 0 && text_integer(w, "passed") == text_integer(w, "cells"))
 			say = "was not needed in this run";
 		if (say)
-			fprintf(t->o.out, "%-9s%s %s\n", "waiver", text_get(w, "id"), say);
+			fprintf(t->o.out, "%-9s%s %s%s\n", "waiver", text_get(w, "id"), say,
+				say[strlen(say) - 1] == ' ' ? lacks : "");
 	}
 }
 

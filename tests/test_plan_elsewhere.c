@@ -109,6 +109,37 @@ START_TEST(rules_that_fit_nothing)
 }
 END_TEST
 
+/* A waiver of an arm, or of a check, that none of its cells has can never be needed. */
+START_TEST(waivers_of_nothing)
+{
+	fx.suite.path = "s.yaml";
+	fx.waiver[0] = (struct waiver){.id = "a",
+				       .match = sel("t=1"),
+				       .expect = "mismatch",
+				       .arm = "spilt=2",
+				       .mark = line(45)};
+	fx.waiver[1] = (struct waiver){.id = "b",
+				       .match = sel("t=2"),
+				       .expect = "mismatch",
+				       .arm = "split=2",
+				       .mark = line(46)};
+	fx.waiver[2] = (struct waiver){.id = "c", .match = sel("t=8"), .expect = "regression", .mark = line(47)};
+	fx.suite.n_waivers = 3;
+	fx.cases[0].checks.on = 1u << CHECK_IDENTITY;
+	fx.filter.say_unused = true;
+	struct plan *p = must_build();
+	expect_said("s.yaml:45:1: warning: this waiver fits no cell: none that it matches has an arm 'spilt=2'", true);
+	expect_said("did you mean 'split=2'?", true);
+	expect_said("s.yaml:47:1: warning: this waiver fits no cell: none that it matches has a regression check",
+		    true);
+	ck_assert_int_eq(diags_warnings(fx.diags), 2);
+	ck_assert_int_eq(plan_waiver_hits(p)[0], 0);
+	ck_assert_int_gt(plan_waiver_hits(p)[1], 0);
+	ck_assert_int_eq(plan_waiver_hits(p)[2], 0);
+	plan_destroy(p);
+}
+END_TEST
+
 static struct plan_seen seen_of(const struct plan *p)
 {
 	struct plan_seen s;
@@ -170,6 +201,7 @@ int main(void)
 	tcase_add_test(tc, tables_that_never_speak);
 	tcase_add_test(tc, no_table_here);
 	tcase_add_test(tc, rules_that_fit_nothing);
+	tcase_add_test(tc, waivers_of_nothing);
 	tcase_add_test(tc, what_a_part_takes_part_in);
 	suite_add_tcase(suite, tc);
 	SRunner *r = srunner_create(suite);

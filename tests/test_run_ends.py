@@ -229,6 +229,27 @@ class RunEnds(RunBase):
         self.assay('merge', 's1.jsonl', 's2.jsonl', '-o', 'm.jsonl', expect=0)
         self.assertEqual(lines(self.assay('show', 'm.jsonl').stdout), [unneeded, none])
 
+    def test_a_waiver_of_what_no_cell_has_is_told(self):
+        waived = ('waivers:\n'
+                  '  - {id: no-arm, match: {kernel: probe.work}, expect: mismatch, arm: mroe=10, reason: a slip}\n'
+                  '  - {id: no-check, match: "kernel=probe.work,steps=110", expect: regression, reason: nobody asks}\n')
+        text = work_suite(100, 3)
+        text = text.replace(', regression: {select: shipped, against: shipped}', '') + waived
+        why = ["none that it matches has an arm 'mroe=10'; did you mean 'more=10'?", 'none that it matches has a regression check']
+        self.put('w.yaml', text)
+        p = self.assay('run', 'w.yaml', '-o', 'a.jsonl', expect=0)
+        said = [line.split(None, 1)[1] for line in p.stdout.splitlines() if line.startswith('waiver')]
+        self.assertEqual(said, ['no-arm fits no cell: ' + why[0], 'no-check fits no cell: ' + why[1]])
+        self.assertEqual([w['cells'] for w in self.records('a.jsonl')[-1]['waivers']], [0, 0])
+        p = self.assay('check', 'w.yaml', expect=0)
+        for w in why:
+            self.assertIn('warning: this waiver fits no cell: ' + w, p.stderr)
+        # The file of another suite's waivers is no slip of this one.
+        self.put('shared.yaml', 'assay: 1\n' + waived)
+        self.put('i.yaml', text[:text.index('waivers:')].replace('suite:', 'include: [shared.yaml]\nsuite:', 1))
+        p = self.assay('run', 'i.yaml', '-o', 'i.jsonl', expect=0)
+        self.assertNotIn('\nwaiver ', p.stdout)
+
     def test_a_ratio_of_a_part_is_not_believed(self):
         ratio = 'checks: {ratio: {of: more=10, over: shipped, aggregates: [geomean], bar: {at_least: -50pp}}}'
 
