@@ -46,7 +46,7 @@ _Static_assert(sizeof(struct checks) == 920, "checks_fields");
 _Static_assert(sizeof(struct fill_rule) == 184, "rule_fields");
 _Static_assert(sizeof(struct promise) == 32, "promise_fields");
 _Static_assert(sizeof(struct cell_arm) == 56, "arm_fields");
-_Static_assert(sizeof(struct cell) == 4008, "cell_fields");
+_Static_assert(sizeof(struct cell) == 4016, "cell_fields");
 #endif
 
 static const struct field timing_fields[] = {
@@ -165,6 +165,7 @@ static const struct field cell_fields[] = {
 	F(cell, id, T_TEXT),
 	F(cell, suite, T_TEXT),
 	F(cell, suite_path, T_TEXT),
+	F(cell, rerun_as, T_TEXT),
 	F(cell, set_words, T_TEXT),
 	F(cell, case_id, T_TEXT),
 	F(cell, kernel_name, T_TEXT),

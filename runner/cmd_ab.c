@@ -11,6 +11,7 @@
 
 #include "ab.h"
 #include "run.h"
+#include "shell_words.h"
 #include "target.h"
 #include "text.h"
 #include "text_progress.h"
@@ -53,7 +54,7 @@ static const struct option long_options[] = {
 };
 
 struct options {
-	const char *suite, *out, *backend, *device, *filter[MAX_ITEMS];
+	const char *suite, *out, *backend, *device, *margin, *filter[MAX_ITEMS];
 	struct suite_override set[MAX_ITEMS];
 	int n_filters, n_set, processes;
 	bool force, markdown, advisory, verbose, quiet;
@@ -138,6 +139,30 @@ static int run_both(const struct options *o, struct run_job job)
 	return status;
 }
 
+/* What goes before the suite when a cell is run again: the builds, and what they were held to. From a. */
+static const char *rerun_as(const struct options *o, const char *base, const char *head, struct arena *a)
+{
+	char *text = NULL;
+	size_t n = 0;
+	FILE *f = open_memstream(&text, &n);
+	if (!f)
+		abort();
+	fputs("ab ", f);
+	shell_put(f, base);
+	fputc(' ', f);
+	shell_put(f, head);
+	if (o->margin)
+		fprintf(f, " --margin %s", o->margin);
+	if (o->ab.bits_may_differ)
+		fputs(" --bits-may-differ", f);
+	fputs(" --suite", f);
+	if (fclose(f) != 0)
+		abort();
+	const char *words = arena_strdup(a, text);
+	free(text);
+	return words;
+}
+
 static int ab(const struct options *o, const char *base, const char *head)
 {
 	struct registry *reg = registry_create();
@@ -161,7 +186,12 @@ static int ab(const struct options *o, const char *base, const char *head)
 			fprintf(stderr, "assay ab: --filter '%s': %s\n", o->filter[i], err.text);
 			goto done;
 		}
-	const struct suite_options so = {.registry = reg, .set = o->set, .n_set = o->n_set};
+	const struct suite_options so = {.registry = reg,
+					 .set = o->set,
+					 .n_set = o->n_set,
+					 .backend = o->backend,
+					 .device = o->device,
+					 .rerun_as = rerun_as(o, base, head, a)};
 	suite = suite_load(o->suite, &so, d);
 	const struct suite *both = suite ? ab_suite(suite, reg, &o->ab, &left_out, &err) : NULL;
 	const struct plan_filter filter = {.filter = filters, .n_filters = o->n_filters};
@@ -202,24 +232,10 @@ done:
 	return status;
 }
 
-static char *command_line(int argc, char **argv)
-{
-	char *text = NULL;
-	size_t n = 0;
-	FILE *f = open_memstream(&text, &n);
-	if (!f)
-		abort();
-	fputs("assay", f);
-	for (int i = 0; i < argc; i++)
-		fprintf(f, strpbrk(argv[i], " '\"$\\*<>|&;()[]") ? " '%s'" : " %s", argv[i]);
-	fclose(f);
-	return text;
-}
-
 static int run(int argc, char **argv)
 {
 	struct options o = {.ab = {.margin = -1, .least_rounds = 20}};
-	char *command = command_line(argc, argv);
+	char *command = shell_command(argc, argv);
 	int got, status = EXIT_USAGE;
 	o.command = command;
 	opterr = 0;
@@ -250,6 +266,7 @@ static int run(int argc, char **argv)
 				status = refuse("--margin: a percentage is wanted", "--margin 2%");
 				goto done;
 			}
+			o.margin = optarg;
 			break;
 		case OPT_PROCESSES:
 			if (!cmd_whole_number(optarg, 1, 64, &o.processes)) {

@@ -11,6 +11,7 @@
 #include "cmd.h"
 #include "diag.h"
 #include "run.h"
+#include "shell_words.h"
 
 enum {
 	OPT_FORCE = 256,
@@ -213,30 +214,6 @@ bool run_options_suites(struct run_options *o, struct arena *a)
 	return true;
 }
 
-/* The command line so that a shell reads it back. */
-static char *quoted_command(int argc, char **argv)
-{
-	char *text = NULL;
-	size_t n = 0;
-	FILE *f = open_memstream(&text, &n);
-	if (!f)
-		abort();
-	fputs("assay", f);
-	for (int i = 0; i < argc; i++) {
-		const char *s = argv[i];
-		if (*s && !s[strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=:,+@%")]) {
-			fprintf(f, " %s", s);
-			continue;
-		}
-		fputs(" '", f);
-		for (; *s; s++)
-			*s == '\'' ? (void)fputs("'\\''", f) : (void)fputc(*s, f);
-		fputc('\'', f);
-	}
-	fclose(f);
-	return text;
-}
-
 /* Settings that other tools have options for. True: said so. */
 static bool is_setting(const char *word)
 {
@@ -265,7 +242,7 @@ static bool is_setting(const char *word)
 bool run_options_parse(int argc, char **argv, struct run_options *o, bool *help)
 {
 	int got;
-	o->command = quoted_command(argc, argv);
+	o->command = shell_command(argc, argv);
 	opterr = 0;
 	while ((got = getopt_long(argc, argv, ":o:vqh", long_options, NULL)) != -1) {
 		if (got == 'h') {

@@ -156,6 +156,7 @@ static bool make_cell(const struct plan *p, int64_t number, struct arena *a, str
 		.id = arena_strndup(a, id, len),
 		.suite = p->suite->name,
 		.suite_path = p->suite->path,
+		.rerun_as = p->suite->rerun_as,
 		.set_words = p->suite->set_words,
 		.case_id = c->id,
 		.kernel_name = g.desc->name,

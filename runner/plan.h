@@ -36,7 +36,7 @@ struct cell {
 	const char *id; /* suite/case/kernel/geometry/data/axis=value,… */
 	const char *suite, *case_id, *kernel_name, *geometry, *data;
 	const char *suite_path; /* as the user gave it: for the rerun command */
-	const char *set_words; /* likewise, of struct suite */
+	const char *rerun_as, *set_words; /* likewise, of struct suite */
 	const struct assay_kernel *kernel;
 	struct assay_point point;
 	struct named_number axis[ASSAY_MAX_PARAMS]; /* what `point` of the record shows: axes in the order declared */

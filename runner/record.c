@@ -8,6 +8,7 @@
 
 #include "cmd.h"
 #include "record_parts.h"
+#include "shell_words.h"
 
 static const char *const status_names[ST_N] = {
 	[ST_ERROR] = "error",
@@ -161,18 +162,6 @@ static json_t *ratio_json(const struct checks *k)
 	return o;
 }
 
-/* Text in single quotes for a shell. */
-static void put_quoted(FILE *f, const char *s)
-{
-	fputc('\'', f);
-	for (; s && *s; s++)
-		if (*s == '\'')
-			fputs("'\\''", f);
-		else
-			fputc(*s, f);
-	fputc('\'', f);
-}
-
 static void put_shortest(FILE *f, const char *name, double x)
 {
 	char buf[40];
@@ -192,13 +181,8 @@ static json_t *rerun_json(const struct cell *c)
 	if (!f)
 		return json_null();
 	const char *path = c->suite_path ? c->suite_path : "";
-	/* Arms of two builds are run again by the verb that loads both. */
-	const bool pair = c->n_arms > 0 && strncmp(c->arm[0].name, "base/", 5) == 0;
-	fputs(pair ? "assay ab BASE HEAD --suite " : "assay run ", f);
-	if (path[0] && !path[strcspn(path, " '\"\\$`*?[]()<>|&;!#~\t\n")])
-		fputs(path, f);
-	else
-		put_quoted(f, path);
+	fprintf(f, "assay %s ", c->rerun_as ? c->rerun_as : "run");
+	shell_put(f, path);
 	fputs(c->set_words ? c->set_words : "", f);
 	fputs(" --filter ", f);
 	char *filter = NULL;
@@ -213,7 +197,7 @@ static json_t *rerun_json(const struct cell *c)
 				put_shortest(g, c->axis[i].name, c->axis[i].value.d);
 		fclose(g);
 	}
-	put_quoted(f, filter);
+	shell_put_quoted(f, filter);
 	fclose(f);
 	json_t *j = record_text_or_null(text);
 	free(filter);

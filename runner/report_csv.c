@@ -50,9 +50,9 @@ static void cell_lines(FILE *f, const struct report_file *file, const json_t *ce
 		text_column(f, report_reason(cell));
 		text_column(f, text_get(arm, "name"));
 		text_column(f, text_get(arm, "role"));
-		bool served = arm && *text_get(cell, "selected") &&
-			      strcmp(text_get(cell, "selected"), text_get(arm, "name")) == 0;
-		fprintf(f, "%d,", served);
+		bool selected = arm && *text_get(cell, "selected") &&
+				strcmp(text_get(cell, "selected"), text_get(arm, "name")) == 0;
+		fprintf(f, "%d,", selected);
 		number_column(f, text_number(cell, "margin"));
 		for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++) {
 			double x = text_number(s, numbers[k]);
@@ -70,7 +70,7 @@ void report_csv(const struct report *r, FILE *f)
 	const char *axis;
 	fputs("file,id,suite,case,kernel,geometry,data,", f);
 	json_object_foreach(axes, axis, ignored) text_column(f, axis);
-	fputs("status,reason,arm,role,served,margin,n,median_ns,mean_ns,min_ns,q1_ns,q3_ns,ratio,ratio_lo,ratio_hi,"
+	fputs("status,reason,arm,role,selected,margin,n,median_ns,mean_ns,min_ns,q1_ns,q3_ns,ratio,ratio_lo,ratio_hi,"
 	      "se_ln,gb_per_s,tflop_per_s,peak_fraction,out_sha256\r\n",
 	      f);
 	for (size_t i = 0; i < r->n_files; i++)

@@ -156,9 +156,11 @@ static void pictures(const struct report *r, FILE *f, const struct report_plots 
 				 "; the %d slowest, %zu faster ones are left out.", REPORT_MAX_RATIOS, out);
 		html_figure(f, report_plot_ratios(plots, i), caption);
 		html_figure(f, report_plot_roofline(plots, i),
-			    "Roofline: served arms against the peaks that the run's calibration reached.");
+			    r->file[i].text->pair
+				    ? "Roofline: head arms against the peaks that the run's calibration reached."
+				    : "Roofline: served arms against the peaks that the run's calibration reached.");
 		if (plots && !report_plot_ratios(plots, i) && !report_plot_roofline(plots, i))
-			fputs("<p class=\"note\">Nothing was timed against shipped here.</p>\n", f);
+			fprintf(f, "<p class=\"note\">Nothing was timed against %s here.</p>\n", report_yardstick(r));
 	}
 	size_t out = report_plot_left_out(plots);
 	if (out)

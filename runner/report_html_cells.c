@@ -130,7 +130,7 @@ static void keys(FILE *f, const struct report *r, size_t line)
 			continue;
 		fprintf(f, "status=%s&#10;", row->status < ST_N ? status_name(row->status) : "unknown");
 		if (row->selected) {
-			fputs("served=", f);
+			fprintf(f, "%s=", report_judged(r));
 			markup_xml(f, row->selected);
 			fputs("&#10;", f);
 		}

@@ -25,7 +25,8 @@ static void fact_number(FILE *f, const char *name, double x, const char *fmt)
 	fact(f, name, buf);
 }
 
-static void arms(FILE *f, const json_t *cell, const struct row *row)
+/* pair: of two builds, whose names say which is judged. */
+static void arms(FILE *f, const json_t *cell, const struct row *row, bool pair)
 {
 	const json_t *arm;
 	size_t i;
@@ -44,7 +45,7 @@ static void arms(FILE *f, const json_t *cell, const struct row *row)
 		bool served = row->selected && strcmp(row->selected, name) == 0;
 		fprintf(f, "<tr%s><th scope=\"row\">", served ? " class=\"served\"" : "");
 		markup_xml(f, name);
-		fprintf(f, "%s</th><td>", served ? " <small>served</small>" : "");
+		fprintf(f, "%s</th><td>", served && !pair ? " <small>served</small>" : "");
 		markup_xml(f, text_get(arm, "role"));
 		fputs("</td>", f);
 		if (json_is_string(json_object_get(arm, "unsupported"))) {
@@ -312,11 +313,15 @@ static void one_file(FILE *f, const struct report *r, size_t line, size_t file, 
 		fputs("This file has no such cell.", f);
 	fputs("</p>\n", f);
 	if (c->json) {
-		html_figure(f, report_plot_strip(plots, line, file),
-			    "All samples: bar: median; square with whiskers: interval of the ratio, times shipped's "
-			    "median; dotted: "
-			    "shipped; red line: margin; red triangles: slower than the picture shows.");
-		arms(f, c->json, c->row);
+		char caption[240];
+		const char *yardstick = report_yardstick(r);
+		snprintf(caption, sizeof caption,
+			 "All samples: bar: median; square with whiskers: interval of the ratio, times the median of "
+			 "%s; "
+			 "dotted: %s; red line: margin; red triangles: slower than the picture shows.",
+			 yardstick, yardstick);
+		html_figure(f, report_plot_strip(plots, line, file), caption);
+		arms(f, c->json, c->row, r->file[file].text->pair);
 		findings(f, c->json);
 		facts(f, c->json);
 		audit(f, c->json);

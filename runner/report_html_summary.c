@@ -106,8 +106,8 @@ static void doubts(FILE *f, const struct report_file *file)
 	if (file->v.torn)
 		sentence(f, "The last line is cut short and left out.");
 	if (json_is_true(json_object_get(footer, "noisy")))
-		sentence(f,
-			 "The run is noisy: shipped differs from itself in too many cells, so timing decides nothing.");
+		sentence(f, "The run is noisy: %s differs from itself in too many cells, so timing decides nothing.",
+			 text_yardstick(file->text));
 	if (text_integer(footer, "not_run") > 0)
 		sentence(f, "%lld planned cells were not run.", (long long)text_integer(footer, "not_run"));
 	if (json_is_true(json_object_get(json_object_get(file->v.header, "git"), "dirty")))

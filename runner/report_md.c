@@ -43,9 +43,10 @@ static void heading(FILE *f, const struct report_file *file)
 		fputs(", **the file was cut short: the run did not end**", f);
 	fputs("\n\n", f);
 	if (footer && json_is_true(json_object_get(footer, "noisy")))
-		fputs("> The run is noisy: shipped differs from itself in too many cells. Its timing decides "
-		      "nothing.\n\n",
-		      f);
+		fprintf(f,
+			"> The run is noisy: %s differs from itself in too many cells. Its timing decides "
+			"nothing.\n\n",
+			text_yardstick(file->text));
 }
 
 static void finding(FILE *f, const struct report *r, size_t k, const struct report_look *l, size_t first, size_t n)

@@ -264,12 +264,12 @@ static long ratios_plot(struct report_plots *p, const struct report_file *f, siz
 		fprintf(s, " %zu", k);
 	}
 	fprintf(s,
-		")\nset lmargin %.1f\nset xlabel 'ratio to shipped, with its interval' offset 0,0.4\n"
+		")\nset lmargin %.1f\nset xlabel 'ratio to %s, with its interval' offset 0,0.4\n"
 		"set arrow from 1, graph 0 to 1, graph 1 nohead lw 1 lc " INK "\n"
 		"plot $g using 1:($2-0.45):(0):(0.9) with vectors nohead lw 1.6 lc " BAD ", "
 		"$r using 1:($5==0?$2:NaN):3:4 with xerrorbars pt 6 ps 0.5 lw 1.4 lc " SERVED ", "
 		"$r using 1:($5==1?$2:NaN):3:4 with xerrorbars pt 8 ps 0.7 lw 1.4 lc " BAD "\n",
-		margin_for(columns));
+		margin_for(columns), text_yardstick(f->text));
 	long id = (long)gnuplot_count(p->g) - 1;
 	free(e);
 	return id;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "sha256.h"
+#include "shell_words.h"
 #include "suite_load.h"
 #include "yaml_scalar.h"
 
@@ -102,28 +103,32 @@ static void hash_files(struct suite *s)
 	sha256_hex_final(&h, s->sha256);
 }
 
-/* words, the option, and its value quoted for a shell. */
-static const char *word_of(struct arena *a, const char *words, const char *option, const char *value)
+static void put_option(FILE *f, const char *option, const char *value)
 {
-	const char *p = value, *q;
-	words = arena_printf(a, "%s %s '", words, option);
-	for (; (q = strchr(p, '\'')); p = q + 1)
-		words = arena_printf(a, "%s%.*s'\\''", words, (int)(q - p), p);
-	return arena_printf(a, "%s%s'", words, p);
+	fprintf(f, " %s ", option);
+	shell_put_quoted(f, value);
 }
 
 /* What the rerun command of a record needs beside the suite and the filter. */
 static const char *set_words(struct arena *a, const struct suite_options *opt)
 {
-	const char *words = "";
+	char *text = NULL;
+	size_t n = 0;
+	FILE *f = open_memstream(&text, &n);
+	if (!f)
+		abort();
 	for (int i = 0; i < opt->n_plugins; i++)
-		words = word_of(a, words, "--plugin", opt->plugin[i]);
+		put_option(f, "--plugin", opt->plugin[i]);
 	if (opt->backend)
-		words = word_of(a, words, "--backend", opt->backend);
+		put_option(f, "--backend", opt->backend);
 	if (opt->device)
-		words = word_of(a, words, "--device", opt->device);
+		put_option(f, "--device", opt->device);
 	for (int i = 0; i < opt->n_set; i++)
-		words = word_of(a, words, "--set", opt->set[i].text);
+		put_option(f, "--set", opt->set[i].text);
+	if (fclose(f) != 0)
+		abort();
+	const char *words = arena_strdup(a, text);
+	free(text);
 	return words;
 }
 
@@ -136,6 +141,7 @@ static struct suite *load(const char *path, const char *text, size_t n, const st
 	full->s.arena = a;
 	full->s.path = arena_strdup(a, path);
 	full->s.set_words = set_words(a, opt);
+	full->s.rerun_as = opt->rerun_as ? arena_strdup(a, opt->rerun_as) : NULL;
 	int before = diags_errors(diags);
 	struct mark at;
 	bool loaded = load_files(&l, path, text, n);

@@ -167,6 +167,7 @@ struct suite_override {
 struct suite {
 	struct arena *arena;
 	const char *path, *name, *about;
+	const char *rerun_as; /* what goes before the suite in the rerun command; NULL: "run" */
 	const char *set_words; /* options that rerun needs, quoted: "" or " --backend 'cuda' --set 't_q=1'" */
 	char sha256[65]; /* over the suite and its includes and tables */
 	const struct suite_file *file;
@@ -192,6 +193,7 @@ struct suite_options {
 	const char *const *plugin;
 	int n_plugins;
 	const char *backend, *device;
+	const char *rerun_as; /* see struct suite: "ab base.so head.so --suite" */
 };
 
 /* Loads, resolves includes and layers, and validates against the registry. NULL where *diags holds an error; *diags is

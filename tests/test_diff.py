@@ -12,6 +12,9 @@ usage: test_diff.py ASSAY BUILD/tests ROOT
 import json
 import math
 import random
+import re
+import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -223,6 +226,27 @@ def ab(folder):
     check(len(reasons) == 2 and all(r and "of base/trial" in r for r in reasons), f"the record names the yardstick: {reasons}")
     page = subprocess.run([ASSAY, "report", folder / "ab.jsonl", "-o", "-", "--format", "md"], capture_output=True, text=True)
     check("| base us | head |" in page.stdout, f"the report too: {page.stdout[:600]}")
+    page = subprocess.run([ASSAY, "report", folder / "ab.jsonl", "-o", "-", "--format", "html"], capture_output=True, text=True).stdout
+    words = re.sub(r"<(style|script)\b.*?</\1>", "", page, flags=re.S)
+    words = re.sub(r'class="served"', "", words)
+    check("head/trial" in words and "served" not in words, f"nor is anything served on the page: {re.findall('.{60}served.{60}', words)[:3]}")
+    # A cell is run again by what its record says, pasted into a shell: the builds, the margin and the settings are in it.
+    odd = folder / "it's one.so"
+    shutil.copy(PLUGINS / "twice.so", odd)
+    for head, more, status in ((odd, ["--margin", "900%", "--set", "timing.max_rounds=24"], 0),
+                               ("twice_faulty.so", ["--bits-may-differ", "--margin", "900%"], 1), ("twice_faulty.so", ["--margin", "900%"], 1)):
+        p, cells = run(head, *more)
+        check(p.returncode == status, f"{head}: {p.stdout}{p.stderr}")
+        cell = [c for c in cells if c["case"] == "c.wide"][0]
+        words = shlex.split(cell["rerun"])
+        check(words[:3] == ["assay", "ab", str(PLUGINS / "twice.so")] and words[3] == str(PLUGINS / head), f"the builds by their names: {words}")
+        check(set(more) <= set(words), f"every option of the run: {words}")
+        p = subprocess.run(["sh", "-c", f'"$0" {cell["rerun"][len("assay "):]} -o "$1"', ASSAY, folder / "again.jsonl"], capture_output=True, text=True,
+                           env={"PATH": "/usr/bin:/bin", "ASSAY_LOCK_DIR": str(folder), "HOME": str(folder)})
+        again = [json.loads(x) for x in open(folder / "again.jsonl")]
+        check([c["id"] for c in again if c["kind"] == "cell"] == [cell["id"]], f"that cell and no other: {cell['rerun']}: {p.stderr}")
+        check(p.returncode == status and [c["status"] for c in again if c["kind"] == "cell"] == [cell["status"]], f"with its verdict: {p.stdout}")
+        (folder / "again.jsonl").unlink()
     p, _ = run("twice_faulty.so", "--format", "md")
     check(p.stdout.startswith("**assay ab FAIL**") and "| mismatch | demo.twice" in p.stdout, f"markdown: {p.stdout[:300]}")
     p, cells = run("thrice.so", "--bits-may-differ", "--margin", "900%")
