@@ -1,7 +1,6 @@
 #include "cuda_nvml.h"
 
 #include <dlfcn.h>
-#include <errno.h>
 #include <limits.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -49,7 +48,10 @@ struct cuda_nvml {
 	int (*driver)(char *, unsigned);
 	pid_t before[LISTED_MOST]; /* who was on the device before this process had a context there */
 	int n_before; /* -1: not known */
-	pid_t self; /* this process by the number that the library has for it; 0: the one that it has for itself */
+	/* Who came with our context, where nobody did by our own number: one of them is us, by the number that the host has for us (a container). None:
+	 * we stand in the list by our own number. */
+	pid_t maybe[LISTED_MOST];
+	int n_maybe;
 };
 
 /* ISO C has no cast from a data pointer to a function's. */
@@ -141,43 +143,50 @@ void cuda_nvml_close(struct cuda_nvml *n)
 	free(n);
 }
 
-static bool in_this_namespace(pid_t pid)
+static bool has(const pid_t *list, int n, pid_t pid)
 {
-	return pid > 0 && (getpgid(pid) >= 0 || errno != ESRCH);
+	for (int i = 0; i < n; i++)
+		if (list[i] == pid)
+			return true;
+	return false;
 }
 
 void cuda_nvml_present(struct cuda_nvml *n)
 {
-	pid_t now[LISTED_MOST], self = 0;
-	int unknown = 0;
+	pid_t now[LISTED_MOST];
 
-	if (!n || n->n_before < 0)
+	if (!n || n->n_before < 0 || n->n_before == LISTED_MOST)
 		return;
 	const int count = listed(n, n->processes, now);
-	for (int i = 0; i < count; i++) {
-		bool old = now[i] == getpid() || in_this_namespace(now[i]);
-		for (int k = 0; k < n->n_before && !old; k++)
-			old = n->before[k] == now[i];
-		if (now[i] == getpid())
-			return;
-		unknown += !old;
-		self = old ? self : now[i];
-	}
-	if (unknown == 1)
-		n->self = self;
+	/* What lives under such a number here says nothing: a number of the host's may be anybody's. When it came does. */
+	if (count < 0 || count == LISTED_MOST || (has(now, count, getpid()) && !has(n->before, n->n_before, getpid())))
+		return;
+	for (int i = 0; i < count; i++)
+		if (!has(n->before, n->n_before, now[i]) && !has(n->maybe, n->n_maybe, now[i]))
+			n->maybe[n->n_maybe++] = now[i];
 }
 
 /* Compute processes that are not us nor our parent or its other workers: those of our process group. -1: not known. */
-static int others(const struct cuda_nvml *n)
+static int others(struct cuda_nvml *n)
 {
 	pid_t p[LISTED_MOST];
-	int count = 0;
+	int count = 0, left = 0;
 	const int all = listed(n, n->processes, p);
 
+	/* Who has gone was not us. Where all have, the list is not to be had or we have left the device: nothing is learnt. */
+	for (int i = 0; i < n->n_maybe; i++)
+		left += has(p, all, n->maybe[i]);
+	for (int i = 0, k = 0; left > 0 && i < n->n_maybe; i++)
+		if (has(p, all, n->maybe[i]))
+			n->maybe[k++] = n->maybe[i];
+	n->n_maybe = left > 0 ? left : n->n_maybe;
 	for (int i = 0; i < all; i++)
-		/* Of a process of another pid namespace nothing is known; it is not ours then. */
-		count += p[i] != getpid() && p[i] != getppid() && p[i] != n->self && getpgid(p[i]) != getpgrp();
-	return all < 0 ? -1 : count;
+		if (n->n_maybe)
+			count += !has(n->maybe, n->n_maybe, p[i]);
+		else
+			/* Of a process of another pid namespace nothing is known; it is not ours then. */
+			count += p[i] != getpid() && p[i] != getppid() && getpgid(p[i]) != getpgrp();
+	return all < 0 ? -1 : count + (left > 1 ? left - 1 : 0);
 }
 
 void cuda_nvml_state(struct cuda_nvml *n, struct device_state *out)

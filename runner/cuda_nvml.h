@@ -13,8 +13,8 @@ struct cuda_nvml;
 /* For the device with this UUID ("GPU-…"), before this process has a context there. NULL: no library, or it does not know the device; *why is
  * then a static sentence. */
 struct cuda_nvml *cuda_nvml_open(const char *uuid, const char **why);
-/* Right after this process has got its context: who is new on the device, and is nobody of this pid namespace, is this process by the number
- * that the host has for it (a container). Without this its own cells would all look shared. n may be NULL. */
+/* Right after this process has got its context: where nobody is new on the device by our own number, who is new there is this process by
+ * the number that the host has for it (a container). Without this its own cells would all look shared. n may be NULL. */
 void cuda_nvml_present(struct cuda_nvml *n);
 void cuda_nvml_close(struct cuda_nvml *n); /* NULL is fine */
 

@@ -158,15 +158,63 @@ START_TEST(container)
 }
 END_TEST
 
-/* Two newcomers: it is not known which of them we are, and nobody is taken for us. Nor is one where we stand in the list by our own number. */
+/* The host's number for us may be anybody's here: that of a stranger, of our parent, or our own for somebody else. */
+START_TEST(numbers_of_two_namespaces)
+{
+	const pid_t taken[] = {stranger, getppid(), 1};
+	for (size_t i = 0; i < sizeof taken / sizeof *taken; i++) {
+		fake->n_compute = 0;
+		struct cuda_nvml *n = opened();
+		on_device((unsigned)taken[i]);
+		cuda_nvml_present(n);
+		ck_assert_int_eq(others(n), 0);
+		on_device(HOST_PID);
+		ck_assert_int_eq(others(n), 1);
+		/* Nor is anybody ours by his number then. */
+		fake->compute[1] = (unsigned)getpid();
+		ck_assert_int_eq(others(n), 1);
+		fake->compute[1] = (unsigned)getppid();
+		ck_assert_int_eq(others(n), taken[i] == getppid() ? 0 : 1);
+		cuda_nvml_close(n);
+	}
+	/* Who has our number before we have a context is somebody else. */
+	fake->n_compute = 0;
+	on_device((unsigned)getpid());
+	struct cuda_nvml *n = opened();
+	on_device(HOST_PID);
+	cuda_nvml_present(n);
+	ck_assert_int_eq(others(n), 1);
+	fake->compute[0] = HOST_PID;
+	fake->n_compute = 1;
+	ck_assert_int_eq(others(n), 0);
+	cuda_nvml_close(n);
+	/* One whose context is older than its library is there by its own number all the same. */
+	fake->compute[0] = (unsigned)getpid();
+	n = opened();
+	cuda_nvml_present(n);
+	ck_assert_int_eq(others(n), 0);
+	cuda_nvml_close(n);
+}
+END_TEST
+
+/* Newcomers, and none by our own number: one of them is us, and which shows as the others go. */
 START_TEST(container_in_doubt)
 {
 	struct cuda_nvml *n = opened();
 	on_device(HOST_PID);
 	on_device(OTHER_HOST_PID);
 	cuda_nvml_present(n);
+	ck_assert_int_eq(others(n), 1);
+	on_device(HOST_PID + 7);
+	ck_assert_int_eq(others(n), 2);
+	fake->compute[0] = OTHER_HOST_PID;
+	fake->n_compute = 1;
+	ck_assert_int_eq(others(n), 0);
+	on_device(HOST_PID); /* who comes back is not us */
+	fake->compute[0] = HOST_PID + 7;
 	ck_assert_int_eq(others(n), 2);
 	cuda_nvml_close(n);
+	/* By our own number we are known. */
 	fake->n_compute = 0;
 	n = opened();
 	on_device(HOST_PID);
@@ -174,13 +222,13 @@ START_TEST(container_in_doubt)
 	cuda_nvml_present(n);
 	ck_assert_int_eq(others(n), 1);
 	cuda_nvml_close(n);
-	/* A stranger of this namespace that came at the same time is a stranger. */
+	/* A process may be listed more than once. */
 	fake->n_compute = 0;
 	n = opened();
-	on_device((unsigned)stranger);
+	on_device(HOST_PID);
 	on_device(HOST_PID);
 	cuda_nvml_present(n);
-	ck_assert_int_eq(others(n), 1);
+	ck_assert_int_eq(others(n), 0);
 	cuda_nvml_close(n);
 }
 END_TEST
@@ -214,6 +262,7 @@ int main(int argc, char **argv)
 	tcase_add_test(t, throttling);
 	tcase_add_test(t, processes);
 	tcase_add_test(t, container);
+	tcase_add_test(t, numbers_of_two_namespaces);
 	tcase_add_test(t, container_in_doubt);
 	tcase_add_test(t, refused);
 	suite_add_tcase(s, t);
