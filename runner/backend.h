@@ -38,6 +38,8 @@ struct device_state {
 	const char *throttle_text; /* static, or NULL */
 	int other_processes; /* on the device, beside us and our own */
 	int64_t preemptions; /* host: times that a CPU was taken from our threads since state() was last called */
+	const char *
+		limit_text; /* what holds the clock of a device that works as it is meant to ("power cap"); static, or NULL */
 };
 
 /* One launch to be put on the queue. */

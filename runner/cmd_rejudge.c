@@ -266,19 +266,25 @@ static int exit_status(const struct lines *l, int judged, bool anew)
 	return !footer || (!anew && was == EXIT_INCOMPLETE) ? EXIT_INCOMPLETE : judged;
 }
 
-static void put_footer(struct lines *l, const json_t *aggregates, bool noisy, bool anew)
+/* The footer of what is judged anew: by other rules (anew), or, as by another version of the judge, otherwise than it says. Returns whether it was. */
+static bool put_footer(struct lines *l, const json_t *aggregates, bool noisy, bool anew)
 {
 	json_t *footer = footer_of(l);
 	struct run_counts c = {0};
 	size_t i;
 	json_t *a;
-	if (!footer || !anew)
-		return;
 	for (size_t k = 0; k < l->n_cells; k++)
 		record_count(l->cell[k], &c);
 	json_array_foreach(aggregates, i, a) record_count_aggregate(a, &c);
 	json_t *counts = json_object_get(footer, "counts"), *value;
 	const char *name;
+	json_object_foreach(counts, name, value)
+	{
+		enum cell_status s = status_of(name);
+		anew |= s != ST_N && json_integer_value(value) != c.by_status[s];
+	}
+	if (!footer || !anew)
+		return anew;
 	json_object_foreach(counts, name, value)
 	{
 		enum cell_status s = status_of(name);
@@ -293,6 +299,7 @@ static void put_footer(struct lines *l, const json_t *aggregates, bool noisy, bo
 	/* A signal that ended the run ended it: its status stays. */
 	if (!cmd_exit_is_signal((int)json_integer_value(json_object_get(footer, "exit"))))
 		json_object_set_new(footer, "exit", json_integer(record_exit(&c, false, false)));
+	return true;
 }
 
 static int say(const struct err *err)
@@ -342,7 +349,7 @@ static int rejudge(const char *path, const char *out, enum verdict_open how, cha
 	record_judge_run(l.cell, l.n_cells, &env);
 	aggregates = record_aggregates(l.cell, l.n_cells, header);
 	put_aggregates(&l, aggregates);
-	put_footer(&l, aggregates, env.noisy, n_set > 0);
+	const bool anew = put_footer(&l, aggregates, env.noisy, n_set > 0);
 	if (n_set > 0)
 		json_object_set(header, "command", command);
 
@@ -370,7 +377,7 @@ static int rejudge(const char *path, const char *out, enum verdict_open how, cha
 	size_t k;
 	json_t *a;
 	json_array_foreach(aggregates, k, a) record_count_aggregate(a, &c);
-	status = exit_status(&l, record_exit(&c, false, false), n_set > 0);
+	status = exit_status(&l, record_exit(&c, false, false), anew);
 	if (!footer_of(&l))
 		fprintf(stderr, "assay rejudge: %s was cut short: it has no footer\n", path);
 	FILE *text = strcmp(out, "-") == 0 ? stderr : stdout;

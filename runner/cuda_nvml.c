@@ -17,17 +17,26 @@ struct process_info { /* of the _v3 functions */
 	unsigned gpu_instance, compute_instance;
 };
 
-/* Reasons that mean a window is not worth its samples. */
-static const struct {
+struct reason {
 	unsigned long long bit;
 	const char *text;
-} reasons[] = {
+};
+
+/* Reasons that mean a window is not worth its samples. */
+static const struct reason throttles[] = {
 	{0x40, "hardware thermal slowdown"},
 	{0x20, "software thermal slowdown"},
 	{0x80, "power brake"},
 	{0x08, "hardware slowdown"},
+	{0, NULL},
+};
+
+/* What holds the clock of a card that works as it is meant to: many are at their power cap whenever they are busy. It moves over milliseconds, for all
+ * arms of a round alike. */
+static const struct reason limits[] = {
 	{0x04, "power cap"},
 	{0x10, "synchronised boost with another GPU"},
+	{0, NULL},
 };
 
 struct cuda_nvml {
@@ -189,12 +198,26 @@ static int others(struct cuda_nvml *n)
 	return all < 0 ? -1 : count + (left > 1 ? left - 1 : 0);
 }
 
+/* The first of the reasons whose bit is set, or NULL; *bits: all of them. */
+static const char *reason_of(const struct reason *r, unsigned long long set, uint64_t *bits)
+{
+	const char *text = NULL;
+
+	*bits = 0;
+	for (; r->text; r++) {
+		*bits |= set & r->bit;
+		if (set & r->bit && !text)
+			text = r->text;
+	}
+	return text;
+}
+
 void cuda_nvml_state(struct cuda_nvml *n, struct device_state *out)
 {
 	unsigned v;
 	unsigned long long bits;
 
-	*out = (struct device_state){-1, -1, -1, -1, 0, NULL, -1, -1};
+	*out = (struct device_state){-1, -1, -1, -1, 0, NULL, -1, -1, NULL};
 	if (!n)
 		return;
 	if (n->clock && n->clock(n->device, CLOCK_SM, &v) == OK)
@@ -205,13 +228,11 @@ void cuda_nvml_state(struct cuda_nvml *n, struct device_state *out)
 		out->temperature_c = (int)v;
 	if (n->power && n->power(n->device, &v) == OK)
 		out->power_w = (int)((v + 500) / 1000);
-	if (n->throttle && n->throttle(n->device, &bits) == OK)
-		for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
-			if (bits & reasons[i].bit) {
-				out->throttle |= reasons[i].bit;
-				if (!out->throttle_text)
-					out->throttle_text = reasons[i].text;
-			}
+	if (n->throttle && n->throttle(n->device, &bits) == OK) {
+		uint64_t held;
+		out->throttle_text = reason_of(throttles, bits, &out->throttle);
+		out->limit_text = reason_of(limits, bits, &held);
+	}
 	/* A display that the device draws is always there, and what it costs is in the noise of the null arm. */
 	out->other_processes = others(n);
 }

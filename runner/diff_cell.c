@@ -453,6 +453,7 @@ bool diff_take_cell(struct diff *d, enum diff_side side, const json_t *record, i
 	const char *throttle =
 		record_text(json_object_get(json_object_get(record, "device_state"), "after"), "throttle");
 	d->throttled[side] += throttle && throttle[0];
+	d->limited[side] += record_limit(record) != NULL;
 	if (!again)
 		d->n_side[side]++;
 	if (side == DIFF_BASE) {

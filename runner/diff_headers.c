@@ -97,6 +97,12 @@ void diff_compare_headers(struct diff *d)
 				 (long long)d->throttled[k], d->throttled[k] == 1 ? "" : "s");
 			warn(d, text);
 		}
+		/* Where both were, their times are of one kind. */
+		if (d->limited[k] && !d->limited[!k]) {
+			snprintf(text, sizeof text, "%s had its clock held, as at a power cap, in %lld cell%s", side[k],
+				 (long long)d->limited[k], d->limited[k] == 1 ? "" : "s");
+			warn(d, text);
+		}
 		if (record_true(json_object_get(d->header[k], "git"), "dirty")) {
 			snprintf(text, sizeof text, "%s was run from files that are not committed", side[k]);
 			warn(d, text);

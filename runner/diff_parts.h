@@ -97,7 +97,7 @@ struct diff {
 	size_t n_order, cap_order;
 	struct diff_controls shipped, null, sentinel;
 	json_t *sentinels_end[2], *processes[2];
-	int64_t resumed[2], n_side[2], filtered_out, throttled[2];
+	int64_t resumed[2], n_side[2], filtered_out, throttled[2], limited[2];
 	bool noisy[2], footer[2];
 	char refusal[8][160], warning[16][200];
 	int n_refusals, n_warnings;

@@ -215,6 +215,7 @@ json_t *facts_state(const struct device_state *s)
 			    !s->throttle       ? json_null()
 			    : s->throttle_text ? json_string(s->throttle_text)
 					       : json_integer((json_int_t)(s->throttle & INT64_MAX)));
+	json_object_set_new(o, "limit", text_or_null(s->limit_text));
 	json_object_set_new(o, "other_processes", known(s->other_processes));
 	json_object_set_new(o, "preemptions", known(s->preemptions));
 	return o;

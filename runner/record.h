@@ -44,6 +44,9 @@ void record_merge_facts(json_t *cell, json_t *facts);
 /* The record of a cell that never answered: error or timeout, with the arm and phase that was under way. */
 void record_fail(json_t *cell, enum cell_status st, const char *reason);
 
+/* What held the clock while the cell was timed ("power cap"), or NULL. */
+const char *record_limit(const json_t *cell);
+
 struct record_env {
 	bool noisy; /* by judge_noisy over the run */
 	double tau; /* ln; what cells use that state none themselves: the header's tau */

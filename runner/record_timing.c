@@ -378,6 +378,20 @@ static void put_timing(const struct cell_view *v, const struct judge_rule *rule,
 	json_object_set_new(v->cell, "timing", t);
 }
 
+/* A clock that was held: of all arms alike, so the ratio stands. */
+static void note_limit(const json_t *cell, struct verdict *out)
+{
+	const json_t *state = json_object_get(cell, "device_state"), *before = json_object_get(state, "before"),
+		     *after = json_object_get(state, "after");
+	const char *limit = record_limit(cell);
+	const double from = record_number(before, "sm_mhz", NAN), to = record_number(after, "sm_mhz", NAN);
+	if (limit && isfinite(from) && isfinite(to))
+		note(out, "the clock was held by the %s: %.0f MHz before, %.0f MHz after; times are of this clock",
+		     limit, from, to);
+	else if (limit)
+		note(out, "the clock was held by the %s; times are of the clock that was had", limit);
+}
+
 struct timing_outcome record_judge_timing(json_t *cell, const struct record_env *env, bool more_to_come)
 {
 	const char *selection = record_text(cell, "selection");
@@ -417,6 +431,7 @@ struct timing_outcome record_judge_timing(json_t *cell, const struct record_env 
 		if (floor_ns > 0 && t <= 2 * floor_ns)
 			note(&out, "%s is within 2 launch floors of %.0f ns: ratios are understated", v.shipped->name,
 			     floor_ns);
+		note_limit(cell, &out);
 		put_timing(&v, &rule, &out);
 	}
 	json_decref(out.of_over);

@@ -21,6 +21,13 @@ json_t *record_samples(const json_t *arms, const char *name)
 	return NULL;
 }
 
+const char *record_limit(const json_t *cell)
+{
+	const json_t *state = json_object_get(cell, "device_state");
+	const char *after = record_text(json_object_get(state, "after"), "limit");
+	return after ? after : record_text(json_object_get(state, "before"), "limit");
+}
+
 bool record_view_open(struct cell_view *v, json_t *cell)
 {
 	*v = (struct cell_view){.cell = cell};

@@ -155,13 +155,26 @@ static void take_throttle(json_t *seen, const json_t *x)
 		json_object_set_new(seen, json_string_value(item), json_true());
 }
 
+/* The keys of seen, in a list. */
+static void fact_names(FILE *f, const char *name, json_t *seen)
+{
+	json_t *ignored;
+	const char *key;
+	char buf[400] = "";
+	json_object_foreach(seen, key, ignored)
+	{
+		size_t n = strlen(buf);
+		snprintf(buf + n, sizeof buf - n, "%s%s", n ? ", " : "", key);
+	}
+	fact(f, name, buf);
+}
+
 static void cells_state(FILE *f, const struct report_file *file)
 {
 	struct span sm = {0}, mem = {0}, temperature = {0}, power = {0};
 	int64_t retries = 0, shared = 0;
-	json_t *throttle = json_object(), *ignored;
-	const char *reason;
-	char buf[400] = "";
+	json_t *throttle = json_object(), *limit = json_object();
+	char buf[400];
 	for (size_t i = 0; i < file->v.n_cells; i++) {
 		const json_t *state = json_object_get(file->v.cell[i], "device_state");
 		static const char *const when[] = {"before", "after"};
@@ -172,6 +185,7 @@ static void cells_state(FILE *f, const struct report_file *file)
 			widen(&temperature, text_number(s, "temperature_c"));
 			widen(&power, text_number(s, "power_w"));
 			take_throttle(throttle, json_object_get(s, "throttle"));
+			take_throttle(limit, json_object_get(s, "limit"));
 			shared += text_integer(s, "other_processes") > 0;
 		}
 		retries += text_integer(state, "retries");
@@ -180,13 +194,10 @@ static void cells_state(FILE *f, const struct report_file *file)
 	fact_span(f, "memory clock", &mem, "MHz");
 	fact_span(f, "temperature", &temperature, "C");
 	fact_span(f, "power", &power, "W");
-	json_object_foreach(throttle, reason, ignored)
-	{
-		size_t n = strlen(buf);
-		snprintf(buf + n, sizeof buf - n, "%s%s", n ? ", " : "", reason);
-	}
-	fact(f, "throttled by", buf);
+	fact_names(f, "throttled by", throttle);
+	fact_names(f, "clock held by", limit);
 	json_decref(throttle);
+	json_decref(limit);
 	if (retries) {
 		snprintf(buf, sizeof buf, "%lld", (long long)retries);
 		fact(f, "retries", buf);

@@ -233,6 +233,9 @@ static struct row *add_row(struct text *t, const json_t *cell)
 		r->n = (int)text_integer(timing, "n");
 	const json_t *null = json_object_get(timing, "null");
 	double noise = text_number(timing, "noise");
+	const char *limit = json_is_object(timing) ? record_limit(cell) : NULL;
+	t->limit = limit ? text_intern(t, limit) : t->limit;
+	t->n_limited += limit != NULL;
 	const double taken =
 		text_number(json_object_get(json_object_get(cell, "device_state"), "after"), "preemptions");
 	const double wall_ns = text_number(json_object_get(cell, "measure"), "wall_ns");

@@ -270,20 +270,24 @@ static void timing_line(struct text *t)
 
 static void noise_line(struct text *t)
 {
-	if (t->null_cells == 0)
+	if (t->null_cells == 0 && !t->limit)
 		return;
 	char *text, a[32], b[32], c[32];
 	size_t n;
 	FILE *f;
 	field_open(&f, &text, &n);
-	if (isfinite(t->noise_lo) && t->noise_lo <= t->noise_hi)
+	if (t->null_cells && isfinite(t->noise_lo) && t->noise_lo <= t->noise_hi)
 		fprintf(f, "null arm %.1f .. %.1f %% a launch, ", 100 * t->noise_lo, 100 * t->noise_hi);
-	fprintf(f, "%s of %s biased (%.1f by chance); %s rounds", text_count(a, t->null_biased),
-		text_count(b, t->null_cells), 0.012 * (double)t->null_cells, text_count(c, t->rounds));
+	if (t->null_cells)
+		fprintf(f, "%s of %s biased (%.1f by chance); %s rounds", text_count(a, t->null_biased),
+			text_count(b, t->null_cells), 0.012 * (double)t->null_cells, text_count(c, t->rounds));
 	if (json_is_true(json_object_get(t->footer, "noisy")))
 		fputs("; the run is NOISY: it cannot fail a timing gate", f);
+	if (t->limit)
+		fprintf(f, "%sthe %s held the clock in %s cell%s: ratios stand, times are of the clock that was had",
+			t->null_cells ? "\n" : "", t->limit, text_count(a, t->n_limited), t->n_limited == 1 ? "" : "s");
 	/* A busy neighbour takes the CPU at the end of every time slice, a few milliseconds apart; an idle system a few times a second. */
-	if (t->preemptions > 10 && t->preemptions > PREEMPTED_PER_S * t->preempted_s)
+	if (t->null_cells && t->preemptions > 10 && t->preemptions > PREEMPTED_PER_S * t->preempted_s)
 		fprintf(f,
 			"\nthe system took the kernel's CPU away %.0f times in %.1f s of rounds: another process wants "
 			"it too; end it, or run "

@@ -122,6 +122,8 @@ struct text {
 	int n_advice;
 	int64_t by_status[ST_N], rounds, null_cells, null_biased, kept_right;
 	double noise_lo, noise_hi;
+	const char *limit; /* what held the clock of n_limited cells; NULL: nothing */
+	int64_t n_limited;
 	double preemptions,
 		preempted_s; /* of cells on the host: how often a CPU was taken away, and in what time of rounds */
 	const char *warned_id;

@@ -86,27 +86,29 @@ START_TEST(figures)
 }
 END_TEST
 
-/* An idle GPU and clocks that somebody has set are no throttling. */
+/* An idle GPU and clocks that somebody has set are no throttling; nor is a card at its power cap, as many are whenever they work: it is told. */
 START_TEST(throttling)
 {
 	static const struct {
 		unsigned long long bits;
-		const char *text;
-	} of[] = {{0x1, NULL},
-		  {0x2, NULL},
-		  {0x100, NULL},
-		  {0x4, "power cap"},
-		  {0x8 | 0x1, "hardware slowdown"},
-		  {0x20, "software thermal slowdown"},
-		  {0x40 | 0x4, "hardware thermal slowdown"}};
+		const char *text, *limit;
+	} of[] = {{0x1, NULL, NULL},
+		  {0x2, NULL, NULL},
+		  {0x100, NULL, NULL},
+		  {0x4, NULL, "power cap"},
+		  {0x10, NULL, "synchronised boost with another GPU"},
+		  {0x8 | 0x1, "hardware slowdown", NULL},
+		  {0x80 | 0x4, "power brake", "power cap"},
+		  {0x20, "software thermal slowdown", NULL},
+		  {0x40 | 0x4, "hardware thermal slowdown", "power cap"}};
 	struct cuda_nvml *n = opened();
 	for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
 		struct device_state s;
 		fake->throttle = of[i].bits;
 		cuda_nvml_state(n, &s);
 		ck_assert_int_eq(s.throttle != 0, of[i].text != NULL);
-		if (of[i].text)
-			ck_assert_str_eq(s.throttle_text, of[i].text);
+		ck_assert_pstr_eq(s.throttle_text, of[i].text);
+		ck_assert_pstr_eq(s.limit_text, of[i].limit);
 	}
 	cuda_nvml_close(n);
 }
