@@ -130,21 +130,40 @@ static bool check_rows(const unsigned char *data, const struct fill_job *job, co
 	return true;
 }
 
+/* The shape of the array that fills the job: of a field of a record, its elements are the last dimension. */
+static bool npy_shape(const struct fill_job *job, struct assay_shape *want, struct err *err)
+{
+	*want = job->shape;
+	if (!job->record_bytes || job->field_count == 1)
+		return true;
+	if (want->rank == ASSAY_MAX_RANK)
+		return err_set(err, "%s: a field of a tensor of rank %d cannot be read from a file", job->spec.path,
+			       want->rank);
+	want->dim[want->rank++] = job->field_count;
+	return true;
+}
+
+bool fill_fits(const struct fill_job *job, struct err *err)
+{
+	struct fill_gen g;
+	struct assay_shape want;
+	if (job->spec.kind != FILL_NPY)
+		return true;
+	if (!fill_gen_make(job, &g, err))
+		return false;
+	const size_t bytes = (size_t)(g.rows * g.last) * (size_t)g.element_bytes;
+	return bytes == 0 || (npy_shape(job, &want, err) && npy_fits(job->spec.path, job->dtype, &want, bytes, err));
+}
+
 static bool fill_npy(void *dst, const struct fill_job *job, const struct fill_gen *g, struct err *err)
 {
 	const size_t bytes = (size_t)(g->rows * g->last) * (size_t)g->element_bytes;
+	struct assay_shape want;
+	if (!npy_shape(job, &want, err))
+		return false;
 	unsigned char *data = malloc(bytes ? bytes : 1);
 	if (!data)
 		return err_set(err, "out of memory for %s (%zu bytes)", job->spec.path, bytes);
-	struct assay_shape want = job->shape;
-	if (job->record_bytes && job->field_count != 1) {
-		if (want.rank == ASSAY_MAX_RANK) {
-			free(data);
-			return err_set(err, "%s: a field of a tensor of rank %d cannot be read from a file",
-				       job->spec.path, want.rank);
-		}
-		want.dim[want.rank++] = job->field_count;
-	}
 	const bool ok = npy_read(job->spec.path, job->dtype, &want, data, bytes, err) && check_rows(data, job, g, err);
 	if (ok) {
 		const unsigned char *p = data;

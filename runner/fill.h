@@ -47,6 +47,8 @@ uint64_t fill_key(uint64_t suite_seed, const char *kernel, const char *tensor, c
 int fill_resolve(const struct assay_kernel *k, int t, const struct assay_point *pt, const struct distribution *d,
 		 uint64_t suite_seed, int input_set, struct fill_job jobs[ASSAY_MAX_FIELDS], struct err *err);
 
+/* Whether the file of an `npy` fill is of the job's element type and shape; true for every other fill. Reads its header only. */
+bool fill_fits(const struct fill_job *job, struct err *err);
 /* Fills dst on the host. Uses OpenMP threads; the bytes do not depend on how many. */
 bool fill_host(void *dst, const struct fill_job *job, struct err *err);
 /* Counts on the host. readings: bits 1u << dtype beyond the job's own dtype (from the promise); those of another width than the element

@@ -235,20 +235,36 @@ static bool says_length(bool is_short, size_t bytes, struct err *err)
 		       bytes);
 }
 
+/* The header of an open file. */
+static bool read_header(FILE *f, struct npy_header *h, struct err *err)
+{
+	unsigned char *head = malloc(HEADER_MAX + 12);
+	const bool ok =
+		head ? npy_parse(head, fread(head, 1, HEADER_MAX + 12, f), h, err) : err_set(err, "out of memory");
+	free(head);
+	return ok;
+}
+
 bool npy_check(const char *path, struct err *err)
 {
 	struct npy_header h;
-	FILE *f = infile_stream(path, INFILE_PLAIN, err);
-	unsigned char *head = f ? malloc(HEADER_MAX + 12) : NULL;
-	if (f && !head)
-		err_set(err, "out of memory");
-	bool ok = head && npy_parse(head, fread(head, 1, HEADER_MAX + 12, f), &h, err);
 	struct stat st;
+	FILE *f = infile_stream(path, INFILE_PLAIN, err);
+	bool ok = f && read_header(f, &h, err);
 	if (ok && fstat(fileno(f), &st) != 0)
 		ok = err_set(err, "%s", strerror(errno));
 	if (ok && (uint64_t)st.st_size != (uint64_t)h.data_offset + h.data_bytes)
 		ok = says_length((uint64_t)st.st_size < (uint64_t)h.data_offset + h.data_bytes, h.data_bytes, err);
-	free(head);
+	if (f)
+		fclose(f);
+	return ok || err_prefix(err, "%s", path);
+}
+
+bool npy_fits(const char *path, enum assay_dtype dtype, const struct assay_shape *shape, size_t bytes, struct err *err)
+{
+	struct npy_header h;
+	FILE *f = infile_stream(path, INFILE_PLAIN, err);
+	const bool ok = f && read_header(f, &h, err) && check_fit(&h, dtype, shape, bytes, err);
 	if (f)
 		fclose(f);
 	return ok || err_prefix(err, "%s", path);
@@ -262,13 +278,7 @@ bool npy_read(const char *path, enum assay_dtype dtype, const struct assay_shape
 		return err_prefix(err, "%s: cannot be opened", path);
 	bool ok = false;
 	struct npy_header h;
-	unsigned char *head = malloc(HEADER_MAX + 12);
-	if (!head) {
-		err_set(err, "out of memory");
-		goto done;
-	}
-	size_t have = fread(head, 1, HEADER_MAX + 12, f);
-	if (!npy_parse(head, have, &h, err) || !check_fit(&h, dtype, shape, bytes, err))
+	if (!read_header(f, &h, err) || !check_fit(&h, dtype, shape, bytes, err))
 		goto done;
 	if (fseek(f, (long)h.data_offset, SEEK_SET) != 0 || fread(dst, 1, bytes, f) != bytes) {
 		says_length(true, bytes, err);
@@ -280,7 +290,6 @@ bool npy_read(const char *path, enum assay_dtype dtype, const struct assay_shape
 	}
 	ok = true;
 done:
-	free(head);
 	fclose(f);
 	return ok || err_prefix(err, "%s", path);
 }

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "fill.h"
 #include "suite_load.h"
 
 /* Points tried against the hooks of a kernel, per kernel and geometry; a larger case is looked at as it is planned. */
@@ -275,13 +276,36 @@ static bool point_check(struct loader *l, struct case_load *k, const struct subj
 	return true;
 }
 
+/* Whether each fill suits its tensor at the point, as far as no data are read: types, ranges, seeds, the shapes of files. */
+static bool fills_check(struct loader *l, struct case_load *k, const struct subject *s, const struct distribution *d)
+{
+	struct assay_point pt;
+	struct fill_job job[ASSAY_MAX_FIELDS];
+	struct err err;
+	const struct block *b = block_find(&l->distributions, d->name);
+	point_fill(s, &pt);
+	for (int t = 0; t < s->kernel->n_tensors; t++) {
+		const int n = fill_resolve(s->kernel, t, &pt, d, k->c->seed, 0, job, &err);
+		bool fits = n >= 0;
+		for (int i = 0; i < n && fits; i++)
+			if (!fill_fits(&job[i], &err))
+				fits = err_prefix(&err, "%s.%s", s->kernel->name, s->kernel->tensors[t].name);
+		if (!fits)
+			return diag_add(l->diags, DIAG_ERROR, b ? b->value->mark : k->c->mark,
+					"distribution '%s' at %s: %s", d->name, point_text(l, s), err.text);
+	}
+	return true;
+}
+
 static void refused_check(struct loader *l, struct case_load *k)
 {
+	bool *bad = arena_array(l->arena, (size_t)k->c->n_data, sizeof *bad);
 	int *at = arena_array(l->arena, (size_t)k->c->n_axes + 1, sizeof *at);
 	for (int i = 0; i < k->c->n_kernels; i++)
 		for (int g = 0; g < k->c->n_geometries; g++) {
 			struct subject s = {k->c, k->kernel[i], k->c->geometry[g], at, l->full->s.name};
 			memset(at, 0, ((size_t)k->c->n_axes + 1) * sizeof *at);
+			memset(bad, 0, (size_t)k->c->n_data * sizeof *bad);
 			int tried = 0;
 			do {
 				bool out = false;
@@ -289,6 +313,8 @@ static void refused_check(struct loader *l, struct case_load *k)
 					out = selector_match(&k->c->exclude[e], &s, subject_get);
 				if (!out && !point_check(l, k, &s))
 					break; /* one message a kernel and geometry */
+				for (int j = 0; j < k->c->n_data && !out; j++) /* and a distribution */
+					bad[j] = bad[j] || !fills_check(l, k, &s, k->c->data[j]);
 			} while (++tried < POINTS_TRIED && advance(k->c, at));
 		}
 }
