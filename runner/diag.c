@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "plain.h"
+
 struct note {
 	struct note *next;
 	struct mark at;
@@ -52,43 +54,6 @@ void diags_destroy(struct diags *d)
 		arena_destroy(d->arena);
 }
 
-/* Bytes of the character at s (at least 1, at most what is there). */
-static size_t char_bytes(const char *s, size_t left)
-{
-	unsigned char c = (unsigned char)*s;
-	size_t n = c < 0x80 ? 1 : c >= 0xF0 ? 4 : c >= 0xE0 ? 3 : c >= 0xC0 ? 2 : 1;
-	for (size_t i = 1; i < n; i++)
-		if (i >= left || ((unsigned char)s[i] & 0xC0) != 0x80)
-			return 1;
-	return n;
-}
-
-/* A terminal must not act on what a file says: control characters, C1 ones too. */
-static bool is_control(const char *s, size_t n)
-{
-	unsigned char c = (unsigned char)s[0];
-	if (c >= 0x80 && char_bytes(s, n) == 1)
-		return true; /* a byte that is no character */
-	return c < 0x20 || c == 0x7F || (c == 0xC2 && n > 1 && (unsigned char)s[1] < 0xA0);
-}
-
-static const char *clean(struct arena *a, const char *s)
-{
-	size_t n = strlen(s), k = 0;
-	char *out = arena_alloc(a, 4 * n + 1);
-	for (size_t i = 0, w; i < n; i += w) {
-		w = char_bytes(s + i, n - i);
-		if (is_control(s + i, n - i)) {
-			for (size_t j = 0; j < w; j++)
-				k += (size_t)sprintf(out + k, "\\x%02x", (unsigned)(unsigned char)s[i + j]);
-		} else {
-			memcpy(out + k, s + i, w);
-			k += w;
-		}
-	}
-	return out;
-}
-
 __attribute__((format(printf, 2, 0))) static const char *format(struct diags *d, const char *fmt, va_list ap)
 {
 	char buf[TEXT_MAX];
@@ -101,7 +66,8 @@ __attribute__((format(printf, 2, 0))) static const char *format(struct diags *d,
 			end--;
 		memcpy(buf + end, "...", 4);
 	}
-	return clean(d->arena, buf);
+	const char *plain = plain_text(d->arena, buf);
+	return plain == buf ? arena_strdup(d->arena, buf) : plain;
 }
 
 static int file_index(const struct diags *d, const char *file)
@@ -238,11 +204,12 @@ static void print_source(const struct diags *d, const struct mark *at, FILE *out
 	fputs(first > 1 ? "    ..." : "    ", out);
 	size_t i = 0;
 	for (; i < n && col < first + SHOWN_COLUMNS; col++) {
-		size_t w = char_bytes(s + i, n - i);
+		bool control;
+		size_t w = plain_char(s + i, n - i, &control);
 		if (col >= first) {
 			if (s[i] == '\t')
 				fputc(' ', out);
-			else if (is_control(s + i, n - i))
+			else if (control)
 				fputc('?', out);
 			else
 				fwrite(s + i, 1, w, out);

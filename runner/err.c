@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "plain.h"
+
 bool err_set(struct err *e, const char *fmt, ...)
 {
 	if (e) {
@@ -11,6 +13,7 @@ bool err_set(struct err *e, const char *fmt, ...)
 		va_start(ap, fmt);
 		vsnprintf(e->text, sizeof e->text, fmt, ap);
 		va_end(ap);
+		plain_buffer(e->text, sizeof e->text);
 	}
 	return false;
 }
@@ -26,6 +29,7 @@ bool err_prefix(struct err *e, const char *fmt, ...)
 		va_end(ap);
 		if (n >= 0 && (size_t)n < sizeof e->text)
 			snprintf(e->text + n, sizeof e->text - (size_t)n, ": %s", was);
+		plain_buffer(e->text, sizeof e->text);
 	}
 	return false;
 }

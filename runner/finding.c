@@ -4,20 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Text from a kernel or a device may hold any bytes; JSON holds UTF-8. */
-static json_t *text_json(const char *s)
-{
-	json_t *j = json_string(s);
-	char clean[1024];
-	size_t n = 0;
-
-	if (j)
-		return j;
-	for (; *s && n + 1 < sizeof(clean); s++)
-		clean[n++] = *s > 0x1f && *s < 0x7f ? *s : '?';
-	clean[n] = '\0';
-	return json_string(clean);
-}
+#include "plain.h"
 
 json_t *finding_add(json_t *findings, const char *check, const char *arm, const char *status, const char *fmt, ...)
 {
@@ -32,8 +19,9 @@ json_t *finding_add(json_t *findings, const char *check, const char *arm, const 
 		va_start(ap, fmt);
 		vsnprintf(text, sizeof(text), fmt, ap);
 		va_end(ap);
+		plain_buffer(text, sizeof text); /* a kernel's or a device's may hold any bytes; JSON holds UTF-8 */
 	}
-	json_object_set_new(f, "text", fmt ? text_json(text) : json_null());
+	json_object_set_new(f, "text", fmt ? json_string(text) : json_null());
 	json_array_append_new(findings, f);
 	return f;
 }

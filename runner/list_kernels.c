@@ -4,6 +4,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "arena.h"
+#include "plain.h"
+
 enum { WIDTH = 100 };
 
 static const char *const role_names[] = {"in", "out", "inout", "derived", "workspace"};
@@ -100,16 +103,18 @@ static void print_forms(FILE *f, const struct assay_kernel *k, const struct assa
 		return;
 	const char *host = a->ops[ASSAY_HOST] ? k->form(a, ASSAY_HOST, 0) : NULL, *last = NULL;
 	char what[80];
+	struct arena *plain = arena_create(); /* what a hook says may be any bytes */
 	if (host)
-		line(f, "", "on the host", host);
+		line(f, "", "on the host", plain_text(plain, host));
 	for (size_t i = 0; a->ops[ASSAY_CUDA] && i < sizeof known_cc / sizeof known_cc[0]; i++) {
 		const char *form = k->form(a, ASSAY_CUDA, known_cc[i]);
 		if (form && (!last || strcmp(form, last) != 0)) {
 			snprintf(what, sizeof what, "from sm_%d", known_cc[i]);
-			line(f, "", what, form);
+			line(f, "", what, plain_text(plain, form));
 		}
 		last = form;
 	}
+	arena_destroy(plain);
 }
 
 static void print_arms(FILE *f, const struct assay_kernel *k, bool faults)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "plain.h"
 #include "plan_space.h"
 #include "sha256.h"
 
@@ -114,13 +115,13 @@ static const char *unsupported(const struct cell_arm *arm, const struct assay_po
 	return arm->desc->unsupported ? arm->desc->unsupported(pt, arm->arg, backend) : NULL;
 }
 
-static void set_arms(struct cell *c, const struct group *g)
+static void set_arms(struct arena *a, struct cell *c, const struct group *g)
 {
 	const struct kernel_arms *arms = &g->space->arms[g->kernel];
 	c->n_arms = arms->n;
 	for (int i = 0; i < arms->n; i++) {
 		c->arm[i] = arms->arm[i];
-		c->arm[i].unsupported = unsupported(&c->arm[i], &c->point, &g->plan->target);
+		c->arm[i].unsupported = plain_text(a, unsupported(&c->arm[i], &c->point, &g->plan->target));
 	}
 }
 
@@ -177,7 +178,7 @@ static bool make_cell(const struct plan *p, int64_t number, struct arena *a, str
 	else
 		out->dist.name = out->data;
 	set_point(out, &g);
-	set_arms(out, &g);
+	set_arms(a, out, &g);
 	if (!rules_apply(&g, a, out, err))
 		return false;
 	settle(out, a);

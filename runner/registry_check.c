@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "plain.h"
 #include "registry.h"
 
 static const double whole_limit = 9007199254740992.0; /* 2^53 */
@@ -41,6 +42,15 @@ static const char *printable(const char *s, char out[200])
 	}
 	snprintf(out + n, 200 - n, "%s", s[i] ? "..." : "");
 	return out;
+}
+
+/* What is shown of it in a list: one line, with nothing in it that a terminal acts on. */
+static bool doc_is_plain(const char *doc)
+{
+	bool control = false;
+	for (size_t n = doc ? strlen(doc) : 0, i = 0; i < n && !control;)
+		i += plain_char(doc + i, n - i, &control);
+	return !control;
 }
 
 static bool is_whole(double v)
@@ -84,6 +94,9 @@ static bool check_param(const struct assay_kernel *k, int i, struct err *err)
 	}
 	if (!p->doc || !*p->doc)
 		return err_set(err, "kernel '%s': parameter '%s' lacks its line of doc", k->name, p->name);
+	if (!doc_is_plain(p->doc))
+		return err_set(err, "kernel '%s': the doc of parameter '%s' must be one line of UTF-8 text", k->name,
+			       p->name);
 	return true;
 }
 
@@ -186,6 +199,9 @@ static bool check_arm(const struct assay_kernel *k, int i, bool *runs, struct er
 			       k->name, a->name);
 	if (!a->doc || !*a->doc)
 		return err_set(err, "kernel '%s': arm '%s' lacks its line of doc", k->name, a->name);
+	if (!doc_is_plain(a->doc))
+		return err_set(err, "kernel '%s': the doc of arm '%s' must be one line of UTF-8 text", k->name,
+			       a->name);
 	bool any = false;
 	for (int b = 0; b < ASSAY_N_BACKENDS; b++) {
 		const struct assay_arm_ops *ops = a->ops[b];
@@ -276,6 +292,8 @@ bool registry_check_kernel(const struct assay_kernel *k, struct err *err)
 			       printable(k->name, shown));
 	if (!k->doc || !*k->doc)
 		return err_set(err, "kernel '%s' lacks its line of doc", k->name);
+	if (!doc_is_plain(k->doc))
+		return err_set(err, "kernel '%s': its doc must be one line of UTF-8 text", k->name);
 	if (k->n_params < 0 || k->n_params > ASSAY_MAX_PARAMS || (k->n_params && !k->params))
 		return err_set(err, "kernel '%s': n_params must be 0 to %d, with params", k->name, ASSAY_MAX_PARAMS);
 	if (k->n_tensors < 1 || k->n_tensors > ASSAY_MAX_TENSORS || !k->tensors)

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "exec.h"
+#include "plain.h"
 #include "supervisor.h"
 #include "worker_spawn.h"
 
@@ -121,7 +122,7 @@ static enum heard hear(struct worker *w, json_t **event)
 	for (;;) {
 		char *end = w->n ? memchr(w->buf, '\n', w->n) : NULL;
 		if (end) {
-			*event = json_loadb(w->buf, (size_t)(end - w->buf), 0, NULL);
+			*event = plain_record(w->buf, (size_t)(end - w->buf), NULL);
 			w->n -= (size_t)(end - w->buf) + 1;
 			memmove(w->buf, end + 1, w->n);
 			if (json_is_object(*event))

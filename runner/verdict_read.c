@@ -9,6 +9,7 @@
 
 #include "git.h"
 #include "infile.h"
+#include "plain.h"
 #include "record.h"
 
 /* A cell of 24 arms and 1024 rounds is below 1 MiB. */
@@ -224,7 +225,7 @@ enum verdict_got verdict_next(struct verdict_reader *r, json_t **out, struct err
 		return VERDICT_END;
 	}
 	json_error_t e;
-	json_t *record = json_loadb(text, n, JSON_REJECT_DUPLICATES, &e);
+	json_t *record = plain_record(text, n, &e);
 	const char *known = record ? NULL : looks_like(text, n);
 	if (!record && !whole && !known) {
 		r->done = true;

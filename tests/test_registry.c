@@ -208,6 +208,10 @@ LACK(l_name_case, x->k.name = "Demo.twice")
 LACK(l_name_raw, x->k.name = "demo.\n\x1b[31m\xff")
 LACK(l_name_long, x->k.name = "X234567890123456789012345678901234567890123456789")
 LACK(l_doc, x->k.doc = NULL)
+LACK(l_doc_raw, x->k.doc = "twice\x1b[2J")
+LACK(l_doc_lines, x->param[2].doc = "one\ntwo")
+LACK(l_doc_bytes, x->arm[1].doc = "\xff")
+LACK(l_doc_utf8, x->arm[1].doc = "\xc2\xb5s, \xe2\x89\xa4 2")
 LACK(l_shape, x->k.shape = NULL)
 LACK(l_work, x->k.work = NULL)
 LACK(l_many, x->k.n_params = ASSAY_MAX_PARAMS + 1)
@@ -261,6 +265,10 @@ static const struct {
 	{l_name_raw, "it is 'demo.\\x0a\\x1b[31m\\xff'"},
 	{l_name_long, "it is 'X234567890123456789012345678901234567890...'"},
 	{l_doc, "lacks its line of doc"},
+	{l_doc_raw, "its doc must be one line of UTF-8 text"},
+	{l_doc_lines, "the doc of parameter 'depth' must be one line"},
+	{l_doc_bytes, "the doc of arm 'split' must be one line"},
+	{l_doc_utf8, NULL},
 	{l_shape, "lacks its shape hook"},
 	{l_work, "lacks its work hook"},
 	{l_many, "n_params must be 0 to 16"},

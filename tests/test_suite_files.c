@@ -188,7 +188,8 @@ START_TEST(includes_are_so_deep)
 	put_file(dir, "a.npy", "no array");
 	snprintf(content, sizeof content,
 		 "assay: 1\nsuite: t\ngeometries: {g: {n_head: 4, kv_rank: 16, d_nope: 8}}\n"
-		 "distributions: {unit: {fill: npy, path: a.npy}}\n%s%s",
+		 "distributions: {unit: {fill: uniform, range: [-1, 1], tensors: {wk_b: {fill: npy, path: "
+		 "a.npy}}}}\n%s%s",
 		 CASE, CHECKS);
 	put_file(dir, "top.yaml", content);
 	snprintf(path, sizeof path, "%s/top.yaml", dir);
@@ -212,7 +213,7 @@ START_TEST(includes_are_so_deep)
 	diags = diags_create();
 	struct suite *s = suite_load(path, &opt, diags);
 	ck_assert_msg(s != NULL, "%s", messages());
-	const char *npy = s->cases[0].data[0]->rules[0].spec.path;
+	const char *npy = s->cases[0].data[0]->rules[1].spec.path;
 	ck_assert_int_eq(npy[0], '/');
 	ck_assert_str_eq(npy + strlen(npy) - 6, "/a.npy");
 	suite_destroy(s);
