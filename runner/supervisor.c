@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "exec.h"
+#include "offspring.h"
 #include "plain.h"
 #include "supervisor.h"
 #include "worker_spawn.h"
@@ -34,6 +35,7 @@ struct worker {
 	json_t *opened;
 	char *buf;
 	size_t n, cap, seen; /* seen: bytes since the last request */
+	char mark[64]; /* in the environment of the worker and of whatever it starts; no other worker has it */
 	struct worker_config cfg; /* strings are owned */
 	struct timing timing;
 };
@@ -64,6 +66,8 @@ static bool reap(struct worker *w, bool wait)
 		kill(-w->pid, SIGKILL);
 		while (waitpid(w->pid, &w->status, 0) < 0 && errno == EINTR)
 			;
+		/* Who went into a session of its own has come to us. */
+		offspring_end_marked(w->mark);
 	}
 	w->pid = 0;
 	return true;
@@ -281,6 +285,7 @@ void supervisor_ask(struct worker *w, json_t *request, int64_t timeout_ns, const
 	}
 	for (;;) {
 		json_t *event = NULL;
+		const bool dead = !w->pid;
 		enum heard heard = hear(w, &event);
 		int64_t now = now_ns(), waited = now - last_ns;
 		/* Who was stopped himself (a shell's job control, a machine that slept) has not waited: such a gap says nothing of the worker. */
@@ -299,7 +304,8 @@ void supervisor_ask(struct worker *w, json_t *request, int64_t timeout_ns, const
 				return;
 			continue;
 		}
-		if (heard == HEARD_END) {
+		/* A dead worker has said what it had to say, also where somebody that it started holds its end of the socket. */
+		if (heard == HEARD_END || (heard == HEARD_NOTHING && dead)) {
 			end_of(w, out->reason, sizeof(out->reason));
 			return;
 		}
@@ -307,7 +313,6 @@ void supervisor_ask(struct worker *w, json_t *request, int64_t timeout_ns, const
 			noise(w, out);
 			return;
 		}
-		/* A dead worker's socket ends when what it started does, which has it too. */
 		worker_alive(w);
 		if (w->beat->count != count) {
 			count = w->beat->count;
@@ -372,7 +377,9 @@ struct worker *worker_start(const struct worker_config *cfg, const struct timing
 	if (!w->cfg.answer_max_bytes)
 		w->cfg.answer_max_bytes = ANSWER_MAX_BYTES;
 	until = now_ns() + w->cfg.open_timeout_ns;
-	if (!worker_spawn(&w->cfg, &w->pid, &w->fd, &w->beat, err))
+	offspring_adopt();
+	snprintf(w->mark, sizeof(w->mark), "ASSAY_WORKER=%d.%lld", (int)getpid(), (long long)now_ns());
+	if (!worker_spawn(&w->cfg, w->mark, &w->pid, &w->fd, &w->beat, err))
 		goto fail;
 	if (!say(w, open_request(w, t))) {
 		end_of(w, text, sizeof(text));

@@ -15,7 +15,7 @@
 
 extern char **environ;
 
-enum { MAX_ENV = 5 };
+enum { MAX_ENV = 6 };
 
 static char *dup_or_null(const char *s)
 {
@@ -61,12 +61,14 @@ bool worker_config_copy(const struct worker_config *from, struct worker_config *
 	return true;
 }
 
-/* The environment of a worker: ours, and where the user has not placed threads himself, the team of the host backend one thread a
+/* The environment of a worker: ours, the mark by which its children are known, and where the user has not placed threads himself, the team of the host backend one thread a
  * CPU. The OpenMP runtime reads this once, before main. */
-static char **environment(const struct worker_config *cfg, char store[MAX_ENV][4096])
+static char **environment(const struct worker_config *cfg, const char *mark, char store[MAX_ENV][4096])
 {
 	size_t n = 0, own = 0;
 	char **env;
+
+	snprintf(store[own++], sizeof(*store), "%s", mark);
 
 	if (!strcmp(cfg->backend, "host") && !getenv("OMP_PROC_BIND") && !getenv("OMP_PLACES")) {
 		struct host_cpu cpu;
@@ -97,7 +99,8 @@ static char **environment(const struct worker_config *cfg, char store[MAX_ENV][4
 	return env;
 }
 
-bool worker_spawn(const struct worker_config *cfg, pid_t *pid, int *fd, struct exec_beat **shared, struct err *err)
+bool worker_spawn(const struct worker_config *cfg, const char *mark, pid_t *pid, int *fd, struct exec_beat **shared,
+		  struct err *err)
 {
 	char store[MAX_ENV][4096], fd_text[16], beat_text[16];
 	char name[] = "assay", verb[] = "__worker";
@@ -123,7 +126,7 @@ bool worker_spawn(const struct worker_config *cfg, pid_t *pid, int *fd, struct e
 		err_set(err, "mmap: %s", strerror(errno));
 		goto done;
 	}
-	env = environment(cfg, store);
+	env = environment(cfg, mark, store);
 	if (!env) {
 		err_set(err, "out of memory");
 		goto done;

@@ -13,8 +13,9 @@
 bool worker_config_copy(const struct worker_config *from, struct worker_config *to);
 void worker_config_free(struct worker_config *c);
 
-/* Starts the process. *fd is this side of its socket (close-on-exec), *shared the beat, mapped; the caller closes and unmaps them,
+/* Starts the process, with mark ("NAME=value") in its environment. *fd is this side of its socket (close-on-exec), *shared the beat, mapped; the caller closes and unmaps them,
  * also where it fails and they are set, and waits for *pid (0 where no process was started). */
-bool worker_spawn(const struct worker_config *cfg, pid_t *pid, int *fd, struct exec_beat **shared, struct err *err);
+bool worker_spawn(const struct worker_config *cfg, const char *mark, pid_t *pid, int *fd, struct exec_beat **shared,
+		  struct err *err);
 
 #endif
