@@ -218,7 +218,7 @@ static int compare(const struct options *o, const char *base, const char *head, 
 	o->show(d, &s);
 	if (status == EXIT_INCOMPLETE) {
 		char why[300];
-		diff_nothing_text(d, why, sizeof why);
+		diff_incomplete_text(d, why, sizeof why);
 		fprintf(stderr, "assay diff: %s\n", why);
 	}
 done:

@@ -209,10 +209,8 @@ static bool outputs_fit(const struct run_options *o, struct item *item)
 		}
 	for (int i = 0; i < o->suites.n; i++) {
 		if (item[i].out && !o->force && !o->resume && cmd_would_replace(item[i].out)) {
-			fprintf(stderr,
-				"assay run: %s exists\nhint: --force replaces it, --resume goes on with it, -o names "
-				"another file\n",
-				item[i].out);
+			fprintf(stderr, "assay run: %s exists\nhint: --force replaces it, %s-o names another file\n",
+				item[i].out, o->no_fork ? "" : "--resume goes on with it, ");
 			return false;
 		}
 	}

@@ -179,6 +179,9 @@ static bool check_options(const struct run_options *o)
 	if (o->launches && !o->arm)
 		return run_usage_error("--launches needs --arm",
 				       "--no-fork --arm NAME --launches N runs nothing but that arm");
+	if (o->no_fork && o->resume)
+		return run_usage_error("--no-fork and --resume exclude each other",
+				       "run the cell into a file of its own");
 	if (o->no_fork && o->processes > 1)
 		return run_usage_error("--no-fork and --processes exclude each other",
 				       "one cell in this process, or several processes");

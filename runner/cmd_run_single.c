@@ -6,7 +6,7 @@
 #include "cmd_run_options.h"
 #include "diag.h"
 #include "run.h"
-#include "text.h"
+#include "text_progress.h"
 
 /* Whether the one cell of the plan has the arm; a message is printed where not. */
 static bool has_arm(const struct plan *p, const char *arm)
@@ -43,7 +43,7 @@ static bool has_arm(const struct plan *p, const char *arm)
 int run_in_this_process(const struct run_options *o, const struct run_job *job)
 {
 	struct err err = {{0}};
-	json_t *record = NULL;
+	int status;
 	if (plan_count(job->plan) != 1) {
 		fprintf(stderr,
 			"assay run: --no-fork runs one cell, the filter leaves %lld\nhint: `assay list %s` shows the "
@@ -53,41 +53,23 @@ int run_in_this_process(const struct run_options *o, const struct run_job *job)
 	}
 	if (o->arm && !has_arm(job->plan, o->arm))
 		return EXIT_USAGE;
-	const int64_t begin = run_now_ns();
-	if (!run_single(job, o->arm, o->launches ? o->launches : 1, &record, &err)) {
-		fprintf(stderr, "assay run: %s\n", err.text);
-		return *job->interrupted ? 128 + *job->interrupted : EXIT_INCOMPLETE;
-	}
-	if (!record) {
-		fprintf(stderr, "%s launched %d time%s\n", o->arm, o->launches ? o->launches : 1,
-			o->launches > 1 ? "s" : "");
+	if (o->arm) {
+		const int launches = o->launches ? o->launches : 1;
+		if (!run_launches(job, o->arm, launches, &err)) {
+			fprintf(stderr, "assay run: %s\n", err.text);
+			return *job->interrupted ? 128 + *job->interrupted : EXIT_INCOMPLETE;
+		}
+		fprintf(stderr, "%s launched %d time%s\n", o->arm, launches, launches > 1 ? "s" : "");
 		return EXIT_PASS;
 	}
-	struct run_counts counts = {0};
-	record_count(record, &counts);
-	int status = record_exit(&counts, o->strict, o->require_run);
-	struct text_options to = run_text_options(o, NULL);
+	struct run_job mine = *job;
+	struct text_options to = run_text_options(o, !job->out || strcmp(job->out, "-") == 0 ? NULL : job->out);
 	to.verbose = true;
-	json_t *header = run_header(job, NULL, NULL);
-	const int64_t wall_ns = run_now_ns() - begin;
-	if (job->out) {
-		struct verdict_writer *w = verdict_create(job->out, job->how, &err);
-		bool ok = w && verdict_write(w, header, &err) && verdict_write(w, record, &err);
-		ok = verdict_close(w, ok ? &err : NULL) && ok;
-		if (!ok) {
-			fprintf(stderr, "assay run: %s\n", err.text);
-			status = w ? EXIT_INCOMPLETE : EXIT_USAGE;
-		}
-	}
-	json_t *footer = json_pack("{s:s, s:I, s:i}", "kind", "footer", "wall_ns", (json_int_t)wall_ns, "exit", status);
-	struct text *t = text_create(&to);
-	text_record(t, header);
-	text_record(t, record);
-	text_record(t, footer);
-	text_finish(t);
-	text_destroy(t);
-	json_decref(header);
-	json_decref(footer);
-	json_decref(record);
+	struct run_screen *screen = run_screen_create(&to, o->quiet);
+	mine.events = run_screen_events(screen);
+	const bool ok = run_single(&mine, &status, &err);
+	run_screen_finish(screen);
+	if (!ok)
+		fprintf(stderr, "assay run: %s\n", err.text);
 	return status;
 }

@@ -90,8 +90,10 @@ bool diff_take(struct diff *d, enum diff_side side, const json_t *record, int64_
 		json_decref(copy);
 	} else if (strcmp(kind, "resume") == 0) {
 		d->resumed[side] = line;
+		d->footer[side] = false; /* of what went on */
 	} else if (strcmp(kind, "footer") == 0) {
 		d->footer[side] = true;
+		d->not_run[side] = record_number(record, "not_run", 0);
 		d->noisy[side] = record_true(record, "noisy");
 	}
 	return true;
@@ -188,7 +190,7 @@ static void count(struct diff *d)
 	s->head_cells = d->n_side[1];
 	s->filtered_out = d->filtered_out;
 	for (int k = 0; k < 2; k++)
-		s->no_footer[k] = !d->footer[k];
+		s->unfinished[k] = !d->footer[k] || d->not_run[k] > 0;
 }
 
 bool diff_judge(struct diff *d, struct err *err)
@@ -230,10 +232,15 @@ bool diff_nothing(const struct diff_summary *s)
 	return s->compared == 0 || (s->timed > 0 && s->times_compared == 0);
 }
 
+bool diff_incomplete(const struct diff_summary *s)
+{
+	return diff_nothing(s) || s->unfinished[DIFF_BASE] || s->unfinished[DIFF_HEAD];
+}
+
 int diff_exit(const struct diff *d, unsigned fail_on)
 {
 	for (int k = 0; k < DIFF_N; k++)
 		if (fail_on & 1u << k && d->sum.rows[k] > 0)
 			return EXIT_FAIL;
-	return diff_nothing(&d->sum) ? EXIT_INCOMPLETE : EXIT_PASS;
+	return diff_incomplete(&d->sum) ? EXIT_INCOMPLETE : EXIT_PASS;
 }

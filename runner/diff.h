@@ -91,7 +91,7 @@ struct diff_summary {
 	int processes[2], all_processes[2]; /* as used; as in the file */
 	bool many_cases, many_geometries, many_data; /* a label has to name them */
 	int64_t filtered_out;
-	bool no_footer[2];
+	bool unfinished[2]; /* the run did not come to its end: no footer, or one that says so */
 };
 void diff_summary(const struct diff *d, struct diff_summary *out);
 const json_t *diff_header(const struct diff *d, enum diff_side side); /* NULL: none came */
@@ -102,7 +102,9 @@ const char *diff_warning(const struct diff *d, int i);
 
 /* Whether nothing could be compared: no cell at all, or cells have times and not one of these was judged. What was compared is then no pass. */
 bool diff_nothing(const struct diff_summary *s);
-/* The exit status: 1 where a state of the set (bits 1 << state) has a row, 3 where nothing could be compared, else 0. */
+/* Whether what was found is no pass: nothing was compared, or a run did not come to its end. */
+bool diff_incomplete(const struct diff_summary *s);
+/* The exit status: 1 where a state of the set (bits 1 << state) has a row, 3 where it is incomplete, else 0. */
 enum { DIFF_FAIL_ON = 1 << DIFF_FAILS | 1 << DIFF_SLOWER };
 int diff_exit(const struct diff *d, unsigned fail_on);
 

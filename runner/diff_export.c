@@ -166,11 +166,6 @@ struct json_rows {
 	bool any;
 };
 
-static json_t *text_or_null(const char *s)
-{
-	return s ? json_string(s) : json_null();
-}
-
 static void json_row(void *ctx, const struct diff_row *row)
 {
 	struct json_rows *r = ctx;
@@ -179,7 +174,7 @@ static void json_row(void *ctx, const struct diff_row *row)
 	json_object_set_new(j, "letter", json_string(letter));
 	json_object_set_new(j, "state", json_string(diff_state_name(row->state)));
 	json_object_set_new(j, "id", json_string(row->id));
-	json_object_set_new(j, "arm", text_or_null(row->arm));
+	json_object_set_new(j, "arm", record_text_or_null(row->arm));
 	json_object_set_new(j, "base_ns", record_real(row->base_ns));
 	json_object_set_new(j, "head_ns", record_real(row->head_ns));
 	json_object_set_new(j, "ratio", record_real(row->ratio));
@@ -188,7 +183,7 @@ static void json_row(void *ctx, const struct diff_row *row)
 	json_object_set_new(j, "p", record_real(row->p));
 	json_object_set_new(j, "of", isnan(row->ratio) ? json_null() : json_string(row->of_ratio ? "ratio" : "time"));
 	json_object_set_new(j, "more_processes", row->more_processes ? json_integer(row->more_processes) : json_null());
-	json_object_set_new(j, "why", text_or_null(row->why));
+	json_object_set_new(j, "why", record_text_or_null(row->why));
 	fputs(r->any ? ",\n" : "\n", r->f);
 	put_json(r->f, j);
 	r->any = true;
@@ -229,7 +224,12 @@ void diff_show_json(const struct diff *d, const struct diff_show *s)
 	if (diff_nothing(&sum))
 		diff_nothing_text(d, why, sizeof why);
 	json_object_set_new(j, "nothing_compared", diff_nothing(&sum) ? json_string(why) : json_null());
-	json_object_set_new(j, "baseline", text_or_null(s->title));
+	json_t *unfinished = json_array();
+	for (int k = 0; k < 2; k++)
+		if (sum.unfinished[k])
+			json_array_append_new(unfinished, json_string(k == DIFF_BASE ? "base" : "head"));
+	json_object_set_new(j, "unfinished", unfinished);
+	json_object_set_new(j, "baseline", record_text_or_null(s->title));
 	json_object_set_new(j, "base", side_json(d, DIFF_BASE, s->base));
 	json_object_set_new(j, "head", side_json(d, DIFF_HEAD, s->head));
 	json_object_set_new(j, "refused", sentences(d, diff_refusal));
@@ -330,15 +330,15 @@ void diff_show_junit(const struct diff *d, const struct diff_show *s)
 		else if (k == DIFF_UNDECIDED || k == DIFF_INCOMPARABLE || k == DIFF_MISSING || k == DIFF_WAIVED)
 			skipped += sum.rows[k];
 	}
-	/* Nothing comparable is no success on a dashboard. */
-	const bool nothing = diff_nothing(&sum);
+	/* Nothing comparable, and half a run, are no success on a dashboard. */
+	const bool nothing = diff_incomplete(&sum);
 	fprintf(s->out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n");
 	fprintf(s->out,
 		"<testsuite name=\"assay diff\" tests=\"%lld\" failures=\"%lld\" errors=\"%d\" skipped=\"%lld\">\n",
 		(long long)(tests + nothing), (long long)failures, nothing, (long long)skipped);
 	if (nothing) {
 		char why[300];
-		diff_nothing_text(d, why, sizeof why);
+		diff_incomplete_text(d, why, sizeof why);
 		fputs("  <testcase classname=\"assay\" name=\"diff\">\n    <error message=\"", s->out);
 		xml_text(s->out, why);
 		fputs("\"/>\n  </testcase>\n", s->out);

@@ -110,6 +110,10 @@ void diff_compare_headers(struct diff *d)
 		if (!d->footer[k]) {
 			snprintf(text, sizeof text, "%s was cut short: no footer", side[k]);
 			warn(d, text);
+		} else if (d->not_run[k] > 0) {
+			snprintf(text, sizeof text, "%s was ended before its end: %.0f cell%s not run", side[k],
+				 d->not_run[k], d->not_run[k] == 1 ? "" : "s");
+			warn(d, text);
 		}
 	}
 }

@@ -99,6 +99,7 @@ struct diff {
 	json_t *sentinels_end[2], *processes[2];
 	int64_t resumed[2], n_side[2], filtered_out, throttled[2], limited[2];
 	bool noisy[2], footer[2];
+	double not_run[2]; /* cells that the footer says were not come to */
 	char refusal[8][160], warning[16][200];
 	int n_refusals, n_warnings;
 	bool other_device;

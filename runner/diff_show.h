@@ -33,6 +33,8 @@ const char *diff_verdict_word(const struct diff_show *s, const struct diff_summa
 void diff_scope_text(const struct diff_show *s, const struct diff_summary *sum, char *out, size_t cap);
 /* Why nothing could be compared, where diff_nothing says so. */
 void diff_nothing_text(const struct diff *d, char *out, size_t cap);
+/* Why it is incomplete, where diff_incomplete says so. */
+void diff_incomplete_text(const struct diff *d, char *out, size_t cap);
 /* "141 of 151 cells compared; …". */
 void diff_totals_text(const struct diff_summary *s, char *out, size_t cap);
 /* The command that goes on from here; empty: none. */

@@ -99,7 +99,7 @@ const char *diff_verdict_word(const struct diff_show *s, const struct diff_summa
 	if (s->exit == EXIT_FAIL)
 		return sum->rows[DIFF_FAILS] + sum->rows[DIFF_SLOWER] > 0 ? "REGRESSION" : "FAIL";
 	if (s->exit == EXIT_INCOMPLETE)
-		return "NOT COMPARABLE";
+		return diff_nothing(sum) ? "NOT COMPARABLE" : "INCOMPLETE";
 	return sum->rows[DIFF_UNDECIDED] > 0 ? "NO REGRESSION FOUND" : "NO REGRESSION";
 }
 
@@ -155,6 +155,20 @@ void diff_totals_text(const struct diff_summary *s, char *out, size_t cap)
 			 (long long)s->still_failing, s->still_failing == 1 ? "s" : "");
 }
 
+void diff_incomplete_text(const struct diff *d, char *out, size_t cap)
+{
+	struct diff_summary s;
+	diff_summary(d, &s);
+	if (diff_nothing(&s))
+		diff_nothing_text(d, out, cap);
+	else
+		snprintf(out, cap, "%s did not come to the end of %s run: what is not in it was not compared",
+			 !s.unfinished[DIFF_BASE]  ? "head"
+			 : s.unfinished[DIFF_HEAD] ? "base and head"
+						   : "base",
+			 s.unfinished[DIFF_BASE] && s.unfinished[DIFF_HEAD] ? "their" : "its");
+}
+
 void diff_next_text(const struct diff *d, const struct diff_show *s, char *out, size_t cap)
 {
 	const char *base = record_text(json_object_get(diff_header(d, DIFF_BASE), "git"), "commit");
@@ -167,7 +181,7 @@ void diff_next_text(const struct diff *d, const struct diff_show *s, char *out, 
 		if (refused && sum.compared == 0 && strncmp(refused, "backend", 7) != 0)
 			snprintf(out, cap,
 				 "--allow-device-change shows the times of another device without judging them");
-		else if (!refused && sum.clocks_differ)
+		else if (!refused && sum.clocks_differ && diff_nothing(&sum))
 			snprintf(out, cap,
 				 "assay ab has both builds at one clock; or lock the clocks and run both sides again");
 		return;

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "finding.h"
+#include "record_parts.h"
 
 static const char *const roles[] = {
 	[ROLE_SHIPPED] = "shipped", [ROLE_CANDIDATE] = "candidate", [ROLE_HEADROOM] = "headroom", [ROLE_NULL] = "null"};
@@ -104,13 +105,6 @@ bool facts_digests(struct stage *st, const struct evidence *ev, struct facts_sha
 	return true;
 }
 
-static json_t *text_or_null(const char *s)
-{
-	json_t *j = s && s[0] ? json_string(s) : NULL;
-
-	return j ? j : json_null();
-}
-
 void facts_arms(struct stage *st, const struct facts_sha *sha, const struct rounds *rounds, json_t *facts)
 {
 	const struct assay_kernel *k = st->cell->kernel;
@@ -124,12 +118,13 @@ void facts_arms(struct stage *st, const struct facts_sha *sha, const struct roun
 		o = json_object();
 		json_object_set_new(o, "name", json_string(s->name));
 		json_object_set_new(o, "role", json_string(roles[s->role]));
-		json_object_set_new(o, "unsupported", text_or_null(s->unsupported));
-		json_object_set_new(o, "out_sha256", text_or_null(sha->hex[i]));
+		json_object_set_new(o, "unsupported", record_text_or_null(s->unsupported));
+		json_object_set_new(o, "out_sha256", record_text_or_null(sha->hex[i]));
 		json_object_set_new(o, "form",
-				    text_or_null(k->form && !s->unsupported ? k->form(s->arm->desc, st->ops->kind,
-										      st->ops->info(st->be)->cc)
-									    : NULL));
+				    record_text_or_null(
+					    k->form && !s->unsupported
+						    ? k->form(s->arm->desc, st->ops->kind, st->ops->info(st->be)->cc)
+						    : NULL));
 		/* A record is told several times over; reading machine code takes longer than many a launch. */
 		if (s->n_launches && st->ops->artifact && !s->artifact)
 			s->artifact = st->ops->artifact(st->be, s->launch, s->n_launches);
@@ -215,8 +210,24 @@ json_t *facts_state(const struct device_state *s)
 			    !s->throttle       ? json_null()
 			    : s->throttle_text ? json_string(s->throttle_text)
 					       : json_integer((json_int_t)(s->throttle & INT64_MAX)));
-	json_object_set_new(o, "limit", text_or_null(s->limit_text));
+	json_object_set_new(o, "limit", record_text_or_null(s->limit_text));
 	json_object_set_new(o, "other_processes", known(s->other_processes));
 	json_object_set_new(o, "preemptions", known(s->preemptions));
+	return o;
+}
+
+json_t *facts_device(const struct device_info *d)
+{
+	json_t *o = json_object();
+
+	json_object_set_new(o, "name", record_text_or_null(d->name));
+	json_object_set_new(o, "uuid", record_text_or_null(d->uuid));
+	json_object_set_new(o, "cc", json_integer(d->cc));
+	json_object_set_new(o, "threads", json_integer(d->threads));
+	json_object_set_new(o, "driver", record_text_or_null(d->driver));
+	json_object_set_new(o, "runtime", record_text_or_null(d->runtime));
+	json_object_set_new(o, "memory_bytes", json_integer(d->memory_bytes));
+	json_object_set_new(o, "llc_bytes", json_integer(d->llc_bytes));
+	json_object_set_new(o, "more", d->more ? json_incref(d->more) : json_object());
 	return o;
 }

@@ -34,5 +34,6 @@ double facts_cold_bytes(const struct stage *st, const json_t *facts, int64_t scr
 /* How often the backend can do at most what its arithmetic sentinel does; 0: unknown, so that nothing follows from operations. */
 double facts_flop_reach(const struct stage *st);
 json_t *facts_state(const struct device_state *s);
+json_t *facts_device(const struct device_info *d);
 
 #endif

@@ -62,9 +62,11 @@ struct run_job {
  * its end. Else *exit is the run's status, as the footer has it. */
 bool run_plan(const struct run_job *job, int *exit_status, struct err *err);
 
-/* One cell in this process: for debuggers, profilers and sanitizers. With arm: nothing but `launches` launches of it, and no
- * record. Else the judged record is a new reference in *record. */
-bool run_single(const struct run_job *job, const char *arm, int launches, json_t **record, struct err *err);
+/* One cell in this process: for debuggers, profilers and sanitizers. As run_plan, without a calibration; into job->out, or into no file where
+ * that is NULL. */
+bool run_single(const struct run_job *job, int *exit_status, struct err *err);
+/* Nothing but so many launches of an arm of that cell, and no record. */
+bool run_launches(const struct run_job *job, const char *arm, int launches, struct err *err);
 
 /* ---- parts --------------------------------------------------------------------------------------------------------- */
 

@@ -112,7 +112,7 @@ int run_exit_status(const struct run *r)
 	return record_exit(&r->counts, r->job->strict, r->job->require_run);
 }
 
-bool run_write_footer(struct run *r, int status, struct err *err)
+json_t *run_footer(const struct run *r, int status)
 {
 	static const enum cell_status order[] = {ST_ERROR,    ST_TIMEOUT,    ST_INVALID,      ST_WRONG,
 						 ST_MISMATCH, ST_REGRESSION, ST_INCONCLUSIVE, ST_PASS,
@@ -138,6 +138,12 @@ bool run_write_footer(struct run *r, int status, struct err *err)
 	json_object_set_new(footer, "wall_ns", json_integer(run_now_ns() - r->start_ns));
 	json_object_set_new(footer, "exit", json_integer(status));
 	json_object_set_new(footer, "finished", json_string(now));
+	return footer;
+}
+
+bool run_write_footer(struct run *r, int status, struct err *err)
+{
+	json_t *footer = run_footer(r, status);
 	bool ok = run_write(r, footer, err);
 	json_decref(footer);
 	return ok;

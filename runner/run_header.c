@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "git.h"
+#include "record_parts.h"
 #include "run_tau.h"
 #include "sha256.h"
 #include "version.h"
@@ -45,11 +46,6 @@ void run_today(char out[11])
 static json_t *number_json(const struct number *n)
 {
 	return n->is_int ? json_integer(n->i) : json_real(n->d);
-}
-
-static json_t *text_or_null(const char *s)
-{
-	return s ? json_string(s) : json_null();
 }
 
 /* ---- what is planned, for people: the banner is printed from it ---------------------------------------------------- */
@@ -189,8 +185,8 @@ static json_t *serving_of(json_t *serving, const char *kernel, const struct tabl
 			return json_object_get(entry, "rows");
 	}
 	json_t *rows = json_array(), *one;
-	one = json_pack("{s:s, s:o, s:o, s:o}", "kernel", kernel, "table", text_or_null(t ? t->path : NULL), "keys",
-			t ? names_json(t->key, t->n_keys) : json_array(), "rows", rows);
+	one = json_pack("{s:s, s:o, s:o, s:o}", "kernel", kernel, "table", record_text_or_null(t ? t->path : NULL),
+			"keys", t ? names_json(t->key, t->n_keys) : json_array(), "rows", rows);
 	/* Where the table stands in the settings. */
 	if (t) {
 		json_object_set_new(one, "set", json_string(set));
@@ -337,7 +333,7 @@ json_t *run_header(const struct run_job *job, const json_t *opened, const char *
 	json_object_set_new(h, "process", json_integer(getpid()));
 	json_object_set_new(h, "started", json_string(now));
 	json_object_set_new(h, "calibration", calibration ? json_incref(calibration) : json_null());
-	json_object_set_new(h, "lock", text_or_null(lock_path));
+	json_object_set_new(h, "lock", record_text_or_null(lock_path));
 	json_object_set_new(h, "tau", json_real(tau.tau));
 	json_object_set_new(h, "tau_source", json_string(tau.source));
 	json_object_set_new(h, "tau_n", json_integer(tau.n));

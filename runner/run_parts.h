@@ -56,6 +56,7 @@ bool run_settle(struct run *r, struct err *err);
 bool run_write_aggregates(struct run *r, const json_t *header, struct err *err);
 /* After the file is closed properly a signal outranks all but usage. */
 int run_exit_status(const struct run *r);
+json_t *run_footer(const struct run *r, int status); /* new reference */
 bool run_write_footer(struct run *r, int status, struct err *err);
 
 #endif

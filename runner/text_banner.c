@@ -157,8 +157,10 @@ static void ready_text(const struct text *t, FILE *f, const json_t *h)
 	const json_t *c = json_object_get(h, "calibration"), *scrub = json_object_get(c, "scrub");
 	char buf[24];
 	if (!json_is_object(c)) {
+		const bool opened = json_is_object(json_object_get(json_object_get(h, "device"), "more"));
 		fputs(text_integer(h, "cells") == 0 ? "nothing to do: no cell is in this part of the plan"
-						    : "no calibration: no worker came up",
+		      : opened ? "not calibrated: a cell in assay's own process (--no-fork) is alone there"
+			       : "no calibration: no worker came up",
 		      f);
 		return;
 	}

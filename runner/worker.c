@@ -14,8 +14,10 @@
 #include "arena.h"
 #include "backend.h"
 #include "exec.h"
+#include "exec_facts.h"
 #include "finding.h"
 #include "offspring.h"
+#include "record_parts.h"
 #include "registry.h"
 
 enum { REQUEST_MAX = 64 << 20, EXIT_OK = 0, EXIT_BAD = 2 };
@@ -84,32 +86,9 @@ static json_t *listen_once(struct self *s)
 	}
 }
 
-static json_t *text_or_null(const char *s)
-{
-	json_t *j = s ? json_string(s) : NULL;
-
-	return j ? j : json_null();
-}
-
-static json_t *device_json(const struct device_info *d)
-{
-	json_t *o = json_object();
-
-	json_object_set_new(o, "name", text_or_null(d->name));
-	json_object_set_new(o, "uuid", text_or_null(d->uuid));
-	json_object_set_new(o, "cc", json_integer(d->cc));
-	json_object_set_new(o, "threads", json_integer(d->threads));
-	json_object_set_new(o, "driver", text_or_null(d->driver));
-	json_object_set_new(o, "runtime", text_or_null(d->runtime));
-	json_object_set_new(o, "memory_bytes", json_integer(d->memory_bytes));
-	json_object_set_new(o, "llc_bytes", json_integer(d->llc_bytes));
-	json_object_set_new(o, "more", d->more ? json_incref(d->more) : json_object());
-	return o;
-}
-
 static bool refuse(struct self *s, const struct err *err)
 {
-	say(s, json_pack("{s:s, s:o}", "ev", "failed", "error", text_or_null(err->text)));
+	say(s, json_pack("{s:s, s:o}", "ev", "failed", "error", record_text_or_null(err->text)));
 	return false;
 }
 
@@ -146,7 +125,7 @@ static bool open_device(struct self *s, const json_t *req)
 			return refuse(s, &err);
 	}
 	return say(s, json_pack("{s:s, s:o, s:o, s:i}", "ev", "opened", "device",
-				device_json(backend_ops_of(s->be)->info(s->be)), "calibration", calibration, "process",
+				facts_device(backend_ops_of(s->be)->info(s->be)), "calibration", calibration, "process",
 				(int)getpid()));
 }
 
@@ -162,7 +141,7 @@ static bool answer(struct self *s, enum exec_outcome outcome, const struct err *
 
 	json_object_set_new(o, "ev", json_string("done"));
 	json_object_set_new(o, "outcome", json_string(names[outcome]));
-	json_object_set_new(o, "error", outcome == EXEC_OK ? json_null() : text_or_null(err->text));
+	json_object_set_new(o, "error", outcome == EXEC_OK ? json_null() : record_text_or_null(err->text));
 	json_object_set_new(o, "facts", facts ? facts : json_object());
 	return say(s, o);
 }
