@@ -6,6 +6,7 @@
 
 #include "fill.h"
 #include "npy.h"
+#include "unit.h"
 
 /* A file of format version v with this dictionary and these data, as NumPy lays it out. */
 static size_t make(unsigned char *out, int v, const char *dict, const void *data, size_t bytes)
@@ -26,13 +27,14 @@ static size_t make(unsigned char *out, int v, const char *dict, const void *data
 	return head + len + bytes;
 }
 
-static void write_file(char *path, const void *p, size_t bytes)
+static const char path[] = "a.npy";
+
+static void write_file(const void *p, size_t bytes)
 {
-	strcpy(path, "npy-test-XXXXXX");
-	int fd = mkstemp(path);
-	ck_assert_int_ge(fd, 0);
-	ck_assert_int_eq(write(fd, p, bytes), (ssize_t)bytes);
-	close(fd);
+	FILE *f = fopen(path, "wb");
+	ck_assert_ptr_nonnull(f);
+	ck_assert_uint_eq(fwrite(p, 1, bytes, f), bytes);
+	ck_assert_int_eq(fclose(f), 0);
 }
 
 static const float numbers[6] = {1, 2, 3, 4.5f, -5, 6};
@@ -40,7 +42,6 @@ static const float numbers[6] = {1, 2, 3, 4.5f, -5, 6};
 START_TEST(reads_all_versions)
 {
 	unsigned char file[512];
-	char path[32];
 	for (int v = 1; v <= 3; v++) {
 		size_t n = make(file, v, "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }", numbers,
 				sizeof numbers);
@@ -52,9 +53,8 @@ START_TEST(reads_all_versions)
 		ck_assert_uint_eq(h.data_offset % 64, 0);
 		float got[6];
 		struct assay_shape s = {.rank = 2, .dim = {2, 3}};
-		write_file(path, file, n);
+		write_file(file, n);
 		ck_assert_msg(npy_read(path, ASSAY_F32, &s, got, sizeof got, &e), "%s", e.text);
-		unlink(path);
 		ck_assert_mem_eq(got, numbers, sizeof got);
 	}
 }
@@ -63,18 +63,17 @@ END_TEST
 START_TEST(fills_from_a_file)
 {
 	unsigned char file[512];
-	char path[32];
 	float got[2][5];
 	size_t n =
 		make(file, 1, "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }", numbers, sizeof numbers);
-	write_file(path, file, n);
+	write_file(file, n);
 	struct fill_job j = {.spec = {.kind = FILL_NPY, .path = path},
 			     .dtype = ASSAY_F32,
 			     .shape = {.rank = 2, .dim = {2, 3}, .stride = {5, 1}}};
 	struct err e = {0};
 	memset(got, 0, sizeof got);
 	ck_assert_msg(fill_host(got, &j, &e), "%s", e.text);
-	unlink(path);
+	remove(path);
 	for (int r = 0; r < 2; r++) {
 		ck_assert_mem_eq(got[r], numbers + 3 * r, 12);
 		ck_assert(got[r][3] == 0 && got[r][4] == 0);
@@ -87,10 +86,9 @@ END_TEST
 START_TEST(row_numbers_of_a_file_are_looked_at)
 {
 	unsigned char file[512];
-	char path[32];
 	int32_t rows[4] = {0, 9, 10, 3}, got[4];
 	size_t n = make(file, 1, "{'descr': '<i4', 'fortran_order': False, 'shape': (4,), }", rows, sizeof rows);
-	write_file(path, file, n);
+	write_file(file, n);
 	struct fill_job j = {.spec = {.kind = FILL_NPY, .path = path},
 			     .dtype = ASSAY_I32,
 			     .shape = {.rank = 1, .dim = {4}, .index_bound = 11}};
@@ -98,7 +96,6 @@ START_TEST(row_numbers_of_a_file_are_looked_at)
 	bool inside = fill_host(got, &j, &e);
 	j.shape.index_bound = 10;
 	bool outside = fill_host(got, &j, &e);
-	unlink(path);
 	ck_assert(inside && !outside);
 	ck_assert_msg(strstr(e.text, "element 2 is 10, but there are rows 0 to 9") != NULL, "%s", e.text);
 }
@@ -181,20 +178,18 @@ START_TEST(refuses_what_does_not_fit)
 		{ASSAY_F32, {.rank = 2, .dim = {2, 3}}, 1, "goes on"},
 	};
 	unsigned char file[512];
-	char path[32];
 	float got[6];
 	size_t n =
 		make(file, 1, "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }", numbers, sizeof numbers);
 	file[n] = 0;
 	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
 		struct err e = {0};
-		write_file(path, file, (size_t)((int)n + bad[i].extra));
+		write_file(file, (size_t)((int)n + bad[i].extra));
 		bool ok = npy_read(path, bad[i].t, &bad[i].s, got, 6 * assay_dtype_bytes(bad[i].t), &e);
 		/* A wrong length is seen without the tensor, and in the same words. */
 		struct err early = {0};
 		ck_assert_int_eq(npy_check(path, &early), bad[i].extra == 0);
 		ck_assert_str_eq(early.text, bad[i].extra ? e.text : "");
-		unlink(path);
 		ck_assert(!ok);
 		ck_assert_msg(strncmp(e.text, path, strlen(path)) == 0 && strstr(e.text, bad[i].says), "%s", e.text);
 	}
@@ -205,6 +200,7 @@ int main(void)
 {
 	Suite *s = suite_create("npy");
 	TCase *c = tcase_create("npy");
+	tcase_add_checked_fixture(c, unit_enter, NULL);
 	tcase_add_test(c, reads_all_versions);
 	tcase_add_test(c, fills_from_a_file);
 	tcase_add_test(c, row_numbers_of_a_file_are_looked_at);

@@ -238,7 +238,7 @@ START_TEST(faults_end_their_process)
 		signal(SIGSEGV, SIG_DFL);
 		signal(SIGALRM, SIG_DFL);
 		dup2(ends[1], STDOUT_FILENO);
-		alarm(1);
+		alarm(fatal[_i].signal == SIGALRM ? 1 : 60);
 		m.r.threads = 1;
 		rig_run(&m.r, fatal[_i].arm, 0);
 		_exit(77);

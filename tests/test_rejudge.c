@@ -9,26 +9,12 @@
 
 #include "cmd.h"
 #include "record.h"
+#include "unit.h"
 #include "verdict.h"
 
 extern const struct cmd cmd_rejudge;
 
-static char dir[] = ASSAY_TEST_BUILD "/rejudge-XXXXXX";
-static char in[sizeof dir + 16], out[sizeof dir + 16];
-
-static void make_dir(void)
-{
-	ck_assert_ptr_nonnull(mkdtemp(dir));
-	snprintf(in, sizeof in, "%s/in.jsonl", dir);
-	snprintf(out, sizeof out, "%s/out.jsonl", dir);
-}
-
-static void drop_dir(void)
-{
-	unlink(in);
-	unlink(out);
-	rmdir(dir);
-}
+static char in[] = "in.jsonl", out[] = "out.jsonl";
 
 static json_t *series(int n, double ratio, unsigned *seed)
 {
@@ -236,7 +222,7 @@ int main(void)
 {
 	Suite *s = suite_create("rejudge");
 	TCase *t = tcase_create("rejudge");
-	tcase_add_unchecked_fixture(t, make_dir, drop_dir);
+	tcase_add_checked_fixture(t, unit_enter, NULL);
 	tcase_add_test(t, nothing_set_nothing_changed);
 	tcase_add_test(t, other_settings_other_verdicts);
 	tcase_add_test(t, refusals);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "sha256.h"
+#include "unit.h"
 
 /* FIPS 180-4 examples, and what python3's hashlib says of n bytes 'a' + i % 26 around the ends of blocks. */
 static const struct {
@@ -63,10 +64,10 @@ END_TEST
 
 START_TEST(files)
 {
-	char path[] = "assay-sha256-XXXXXX", hex[65];
-	int fd = mkstemp(path);
-	ck_assert_int_ge(fd, 0);
-	FILE *f = fdopen(fd, "wb");
+	static const char path[] = "abc";
+	char hex[65];
+	unit_enter();
+	FILE *f = fopen(path, "wb");
 	ck_assert_ptr_nonnull(f);
 	ck_assert(fputs("abc", f) >= 0 && fclose(f) == 0);
 	ck_assert(sha256_file(path, hex));

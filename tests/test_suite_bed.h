@@ -15,6 +15,7 @@
 #include "suite.h"
 #include "suite_list.h"
 #include "suite_load.h"
+#include "unit.h"
 
 static struct registry *registry;
 static struct diags *diags;

@@ -8,19 +8,16 @@
 
 #include "suggest_fresh.h"
 #include "table_tool.h"
+#include "unit.h"
 
 static const char *const kernels[] = {"mla.absorb_q", "mla.decompress_v", "moe.gemm", "a\"b?\?/", "mla.", "x"};
 enum { N_KERNELS = sizeof kernels / sizeof *kernels };
 static const double points[] = {-3, 0, 0.5, 1, 2, 3, 4, 4.5, 8, 9, 100, 2048, 32768, 1e9};
 enum { N_POINTS = sizeof points / sizeof *points };
 
-static char folder[] = "/tmp/assay-export-XXXXXX";
-
 static void write_text(const char *name, const char *text)
 {
-	char path[128];
-	snprintf(path, sizeof path, "%s/%s", folder, name);
-	FILE *f = fopen(path, "w");
+	FILE *f = fopen(name, "w");
 	ck_assert_ptr_nonnull(f);
 	fputs(text, f);
 	ck_assert_int_eq(fclose(f), 0);
@@ -30,7 +27,7 @@ static void write_text(const char *name, const char *text)
 static void compile_and_ask(const char *name, int n_keys, const char *compiler, const char *source, char *out,
 			    size_t cap)
 {
-	char program[4096], command[1024], path[128];
+	char program[4096], command[1024];
 	size_t n = (size_t)snprintf(program, sizeof program,
 				    "#include <stdio.h>\n#include \"serving.h\"\nint main(void)\n{\n");
 	n += (size_t)snprintf(program + n, sizeof program - n, "static const char *const kernels[] = {");
@@ -51,10 +48,9 @@ static void compile_and_ask(const char *name, int n_keys, const char *compiler, 
 		 : n_keys == 1 ? ", p[i]"
 			       : ", p[i], p[j]");
 	write_text(source, program);
-	snprintf(command, sizeof command, "%s -Wall -Wextra -Werror -o %s/ask %s/%s", compiler, folder, folder, source);
+	snprintf(command, sizeof command, "%s -Wall -Wextra -Werror -o ask %s", compiler, source);
 	ck_assert_msg(system(command) == 0, "%s", command);
-	snprintf(path, sizeof path, "%s/ask", folder);
-	FILE *f = popen(path, "r");
+	FILE *f = popen("./ask", "r");
 	ck_assert_ptr_nonnull(f);
 	size_t got = fread(out, 1, cap - 1, f);
 	out[got] = 0;
@@ -85,16 +81,15 @@ static void round_trip(int which, const char *compiler, const char *source)
 {
 	struct arena *a = arena_create();
 	struct diags *d = diags_create();
-	char path[128], text[1 << 16], header[128];
+	static const char path[] = "serving.yaml";
+	char text[1 << 16];
 	struct err err;
-	write_text("serving.yaml", tables[which]);
-	snprintf(path, sizeof path, "%s/serving.yaml", folder);
+	write_text(path, tables[which]);
 	const struct table *t = table_load(a, path, (struct mark){0}, d);
 	if (!t)
 		diags_print(d, stderr, false);
 	ck_assert_ptr_nonnull(t);
-	snprintf(header, sizeof header, "%s/serving.h", folder);
-	FILE *f = fopen(header, "w");
+	FILE *f = fopen("serving.h", "w");
 	ck_assert_ptr_nonnull(f);
 	ck_assert_msg(table_export_c(t, table_identifier(a, path), f, &err), "%s", err.text);
 	ck_assert_int_eq(fclose(f), 0);
@@ -194,24 +189,12 @@ START_TEST(test_fresh_run_is_the_run_again)
 }
 END_TEST
 
-static void make_folder(void)
-{
-	ck_assert_ptr_nonnull(mkdtemp(folder));
-}
-
-static void drop_folder(void)
-{
-	char command[128];
-	snprintf(command, sizeof command, "rm -rf %s", folder);
-	ck_assert_int_eq(system(command), 0);
-}
-
 int main(void)
 {
 	Suite *s = suite_create("table_tool");
 	TCase *c = tcase_create("export");
 	tcase_set_timeout(c, 60);
-	tcase_add_unchecked_fixture(c, make_folder, drop_folder);
+	tcase_add_checked_fixture(c, unit_enter, NULL);
 	tcase_add_loop_test(c, test_header_looks_up_alike, 0, (int)(sizeof tables / sizeof *tables));
 	tcase_add_test(c, test_header_is_cpp_too);
 	suite_add_tcase(s, c);

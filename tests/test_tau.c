@@ -11,22 +11,9 @@
 #include "run_tau.h"
 #include "stats.h"
 #include "tau_store.h"
+#include "unit.h"
 
-static char folder[] = "/tmp/assay-tau-XXXXXX", path[128];
-
-static void begin(void)
-{
-	strcpy(folder, "/tmp/assay-tau-XXXXXX");
-	ck_assert(mkdtemp(folder));
-	snprintf(path, sizeof path, "%s/deep/er/tau.json", folder);
-}
-
-static void end(void)
-{
-	char command[200];
-	snprintf(command, sizeof command, "rm -rf '%s'", folder);
-	ck_assert_int_eq(system(command), 0);
-}
+static const char path[] = "deep/er/tau.json";
 
 /* 16 pairs, half of them +1 %, half -1 %, without an error of their own: tau^2 = 1e-4 / 0.4549 / 2. */
 static const double one_percent[16] = {.01, -.01, .01, -.01, .01, -.01, .01, -.01,
@@ -74,8 +61,8 @@ START_TEST(not_ours)
 					    "{\"format\": 1, \"devices\": {}, \"format\": 1}"};
 	struct tau_known k;
 	struct err err;
-	char flat[128], read[80];
-	snprintf(flat, sizeof flat, "%s/tau.json", folder);
+	static const char flat[] = "tau.json";
+	char read[80];
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
 		FILE *f = fopen(flat, "w");
 		ck_assert(f && fputs(texts[i], f) >= 0 && fclose(f) == 0);
@@ -197,7 +184,7 @@ int main(void)
 {
 	Suite *s = suite_create("tau");
 	TCase *t = tcase_create("tau");
-	tcase_add_checked_fixture(t, begin, end);
+	tcase_add_checked_fixture(t, unit_enter, NULL);
 	tcase_add_test(t, kept_and_found);
 	tcase_add_test(t, newest_count);
 	tcase_add_test(t, not_ours);

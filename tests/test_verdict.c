@@ -12,25 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "unit.h"
 #include "verdict.h"
-
-static void enter(void)
-{
-	char template[256];
-	snprintf(template, sizeof template, "%s/%s", getenv("TMPDIR") ? getenv("TMPDIR") : P_tmpdir,
-		 "assay-verdict-XXXXXX");
-	ck_assert_ptr_nonnull(mkdtemp(template));
-	ck_assert_int_eq(chdir(template), 0);
-}
-
-static void leave(void)
-{
-	char cwd[512], command[600];
-	ck_assert_ptr_nonnull(getcwd(cwd, sizeof cwd));
-	ck_assert_int_eq(chdir("/"), 0);
-	snprintf(command, sizeof command, "rm -rf '%s'", cwd);
-	ck_assert_int_eq(system(command), 0);
-}
 
 static void put_file(const char *path, const char *text)
 {
@@ -418,7 +401,7 @@ int main(void)
 {
 	Suite *s = suite_create("verdict");
 	TCase *c = tcase_create("verdict");
-	tcase_add_checked_fixture(c, enter, leave);
+	tcase_add_checked_fixture(c, unit_enter, NULL);
 	tcase_set_timeout(c, 60);
 	tcase_add_test(c, test_numbers);
 	tcase_add_test(c, test_numbers_read_back);

@@ -4,7 +4,6 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "yaml_scalar.h"
 #include "yaml_tree.h"
@@ -138,15 +137,13 @@ START_TEST(depth)
 	for (int i = 0; i < 64; i++)
 		strcat(s, "]");
 	ck_assert_ptr_nonnull(parse(s));
-	char deep[20001];
-	memset(deep, '[', 20000);
-	deep[20000] = '\0';
-	struct timespec a, b;
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &a);
-	refused(deep, 20000, "f:1:65: error: nesting deeper than 64");
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &b);
-	/* libyaml itself takes more than a second of this; a hundred times what it should be is still far from that. */
-	ck_assert_double_lt((double)(b.tv_sec - a.tv_sec) + 1e-9 * (double)(b.tv_nsec - a.tv_nsec), 0.5);
+	/* All of this would keep libyaml busy for the better part of an hour: whoever does not stop where it is too deep never ends. */
+	enum { DEEP = 1000000 };
+	char *deep = malloc(DEEP + 1);
+	memset(deep, '[', DEEP);
+	deep[DEEP] = '\0';
+	refused(deep, DEEP, "f:1:65: error: nesting deeper than 64");
+	free(deep);
 }
 END_TEST
 

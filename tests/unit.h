@@ -1,0 +1,9 @@
+/* unit: what every program of unit tests has: a minute for a test, for slow machines, where it does not say otherwise; and folders that are
+ * gone when the program ends, whatever became of the tests. */
+#ifndef ASSAY_TESTS_UNIT_H
+#define ASSAY_TESTS_UNIT_H
+
+/* Makes a new, empty folder, below that of the build, and changes into it: as a checked fixture, or at the head of a test. */
+void unit_enter(void);
+
+#endif
