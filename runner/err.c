@@ -28,7 +28,7 @@ bool err_prefix(struct err *e, const char *fmt, ...)
 		int n = vsnprintf(e->text, sizeof e->text, fmt, ap);
 		va_end(ap);
 		if (n >= 0 && (size_t)n < sizeof e->text)
-			snprintf(e->text + n, sizeof e->text - (size_t)n, ": %s", was);
+			snprintf(e->text + n, sizeof e->text - (size_t)n, ": %.*s", (int)sizeof e->text - n, was);
 		plain_buffer(e->text, sizeof e->text);
 	}
 	return false;
