@@ -115,6 +115,105 @@ START_TEST(one_gap_is_no_escape)
 }
 END_TEST
 
+/* Gaps of split=4, one a word of `in`: the phase that it comes in. And what becomes of the launches that are watched then. */
+struct watch {
+	struct bed *b;
+	const char *in[2];
+	int given;
+	int64_t small_ns; /* all other gaps */
+	int again; /* gaps of watched launches, from the first on */
+	enum { ALL_WELL, LAUNCH_FAILS, WAIT_FAILS, IS_LOST } end; /* of the first one */
+	int launches; /* watched ones */
+};
+
+static bool in_phase(const struct watch *w, const char *phase)
+{
+	return phase && strcmp(w->b->beat.phase, phase) == 0;
+}
+
+static int64_t gap_to_watch(void *ctx, int64_t k, const struct fake_event *last)
+{
+	struct watch *w = ctx;
+	if (in_phase(w, "watched"))
+		return w->launches <= w->again ? 83200 : w->small_ns;
+	if (!last || last->arg != 4 || w->given == 2 || !in_phase(w, w->in[w->given]))
+		return w->small_ns;
+	w->given++;
+	return 83200;
+}
+
+static double time_to_watch(void *ctx, const struct launch *l, int64_t k)
+{
+	struct watch *w = ctx;
+	struct fake_script *s = fake_script_of(w->b->be);
+	if (in_phase(w, "watched") && ++w->launches == 1 && w->end != ALL_WELL)
+		*(w->end == LAUNCH_FAILS ? &s->fail_launch
+		  : w->end == WAIT_FAILS ? &s->wait_fails_launch
+					 : &s->lost_launch) = k;
+	return 10000;
+}
+
+static json_t *watched(struct watch *w, enum exec_outcome want)
+{
+	struct bed b;
+	struct cell c;
+	const struct fake_script s = {.gap_ns = gap_to_watch, .gap_ctx = w, .time_ns = time_to_watch, .ctx = w};
+	w->b = &b;
+	bed_open(&b, &s);
+	bench(&c, b.registry);
+	json_t *facts = run_cell(&b, &c, want);
+	ck_assert_int_eq(w->given, 1 + (w->in[1] != NULL));
+	bed_close(&b);
+	return facts;
+}
+
+/* Of one gap, what comes in the watched launches decides: that, and how many are told. Gaps that are too short are none. */
+START_TEST(what_is_told_of_gaps)
+{
+	static const struct {
+		struct watch w;
+		int launches; /* watched: until five of them show no gap */
+		const char *note; /* NULL: none */
+	} of[] = {
+		{{.in = {"memory"}}, 5, NULL},
+		{{.in = {"timing"}}, 5, NULL},
+		{{.in = {"memory"}, .small_ns = 50000}, 5, NULL},
+		{{.in = {"memory", "timing"}}, 10, NULL}, /* each is looked into, and neither comes again */
+		{{.in = {"memory"}, .again = 1}, 6, "late in 1 launch, and in 1 of 6 that were watched"},
+		{{.in = {"memory", "memory"}}, 5, "late in 2 launches, and in 0 of 5 that were watched"},
+		{{.in = {"timing", "timing"}, .again = 3}, 8, "late in 2 launches, and in 3 of 8 that were watched"},
+	};
+	for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+		struct watch w = of[i].w;
+		json_t *facts = watched(&w, EXEC_OK);
+		ck_assert_msg(w.launches == of[i].launches, "case %zu: %d launches", i, w.launches);
+		ck_assert_ptr_null(find(facts, "run", NULL));
+		ck_assert_int_eq(noted(facts, "a stream escape is suspected"), of[i].note != NULL);
+		ck_assert_msg(!of[i].note || noted(facts, of[i].note), "case %zu", i);
+		json_decref(facts);
+	}
+}
+END_TEST
+
+/* A launch that fails while it is watched is the arm's failure; the device that is lost then ends the cell. */
+START_TEST(watched_launch_fails)
+{
+	static const char *const text[] = {"launch: scripted failure", "launch: scripted failure of the wait"};
+	for (int end = LAUNCH_FAILS; end <= IS_LOST; end++) {
+		struct watch w = {.in = {"memory"}, .end = end};
+		json_t *facts = watched(&w, end == IS_LOST ? EXEC_LOST : EXEC_OK);
+		ck_assert_int_eq(w.launches, 1);
+		if (end != IS_LOST) {
+			ck_assert_str_eq(text_of(find(facts, "run", "split=4"), "status"), "error");
+			ck_assert_str_eq(text_of(find(facts, "run", "split=4"), "text"), text[end - LAUNCH_FAILS]);
+			ck_assert(!json_is_array(samples(facts, "split=4"))); /* not timed */
+			ck_assert_uint_gt(json_array_size(samples(facts, "split=2")), 0);
+		}
+		json_decref(facts);
+	}
+}
+END_TEST
+
 /* A machine so busy that every third wait is late. */
 START_TEST(many_gaps_are_no_escape)
 {
@@ -175,6 +274,8 @@ int main(void)
 	tcase_add_loop_test(t, stream_escape, 0, 2);
 	tcase_add_loop_test(t, not_in_all_launches, 0, 2);
 	tcase_add_loop_test(t, one_gap_is_no_escape, 0, 2);
+	tcase_add_test(t, what_is_told_of_gaps);
+	tcase_add_test(t, watched_launch_fails);
 	tcase_add_loop_test(t, many_gaps_are_no_escape, 0, 2);
 	tcase_add_test(t, confirm_in_spite_of_a_gap);
 	tcase_add_loop_test(t, scrub_proven_later, 0, 3);

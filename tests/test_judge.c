@@ -142,6 +142,24 @@ START_TEST(bounds_of_looks)
 	rule.max_rounds = 23; /* the last look is at 20 */
 	judge_paired(&(struct judge_pair){arm, ship, 20}, &rule, &r, &done);
 	ck_assert(r.verdict == TV_INCONCLUSIVE && r.reason == TR_ROUNDS && done && r.iv.n == 20);
+	/* One look alone is waited for; where there is none between the bounds, nothing is. */
+	rule.max_rounds = 9;
+	judge_paired(&(struct judge_pair){arm, ship, 7}, &rule, &r, &done);
+	ck_assert(r.verdict == TV_INCONCLUSIVE && !done);
+	judge_paired(&(struct judge_pair){arm, ship, 8}, &rule, &r, &done);
+	ck_assert(r.verdict == TV_INCONCLUSIVE && done);
+	rule.min_rounds = 9;
+	judge_paired(&(struct judge_pair){arm, ship, 1}, &rule, &r, &done);
+	ck_assert(r.verdict == TV_INCONCLUSIVE && done);
+	static const int first[][3] = {{8, 64, 8}, {9, 64, 10},  {20, 64, 20}, {50, 64, 64},
+				       {9, 9, 9},  {50, 60, 60}, {10, 10, 10}};
+	for (size_t i = 0; i < sizeof first / sizeof *first; i++) {
+		rule.min_rounds = first[i][0];
+		rule.max_rounds = first[i][1];
+		ck_assert_int_eq(judge_first_look(&rule), first[i][2]);
+	}
+	rule.rounds = 5;
+	ck_assert_int_eq(judge_first_look(&rule), 5);
 	/* alpha 0.001 has no interval before 12 */
 	fill(arm, ship, 64, 1.10);
 	rule = rule_of(0.03);

@@ -44,6 +44,14 @@ START_TEST(null_arm)
 		ck_assert_msg(got.biased == far[k].biased, "case %zu", k);
 	}
 	struct judge_null r;
+	/* Exactly that far is biased. */
+	double null[16], ship[16];
+	for (int n = 0; n < 16; n++) {
+		ship[n] = 1024;
+		null[n] = 1100;
+	}
+	judge_null_arm(&(struct judge_pair){null, ship, 16}, 4 * log(1100. / 1024), 0, &r);
+	ck_assert(r.biased);
 	judge_null_arm(&(struct judge_pair){NULL, NULL, 0}, 0.05, 0, &r);
 	ck_assert(!r.biased && r.iv.n == 0);
 }
@@ -135,7 +143,14 @@ START_TEST(confirmation)
 	struct judge_suspect none = {.d = NULL, .n = 0, .ln_margin = 0.05};
 	judge_confirm(&none, 1);
 	ck_assert(!none.confirmed && none.p == 1);
-	static const int rounds[][2] = {{8, 32}, {16, 32}, {20, 40}, {32, 64}, {64, 64}, {INT_MAX, 64}};
+	/* Three rounds are far beyond the margin and no evidence, also where nobody else is under suspicion. */
+	const double far[3] = {1, 1.1, 1.2};
+	struct judge_suspect few = {.d = far, .n = 3, .ln_margin = 0.05, .confirmed = true};
+	judge_confirm(&few, 1);
+	near(few.p, 0.125, 1e-12);
+	ck_assert(!few.confirmed && few.estimate > 1);
+	static const int rounds[][2] = {{8, 32},  {12, 32}, {15, 32}, {16, 32},     {17, 34},
+					{20, 40}, {32, 64}, {64, 64}, {INT_MAX, 64}};
 	for (size_t r = 0; r < sizeof rounds / sizeof rounds[0]; r++)
 		ck_assert_int_eq(judge_confirm_rounds(rounds[r][0]), rounds[r][1]);
 }
