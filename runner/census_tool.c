@@ -13,14 +13,13 @@
 #include <unistd.h>
 
 #include "census.h"
+#include "monotonic.h"
 
 enum { TOOL_MAX_BYTES = 256 << 20, TOOL_MAX_S = 120, REASON = 256 };
 
 static int64_t now_ms(void)
 {
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+	return monotonic_ns() / 1000000;
 }
 
 /* Reads to the end. NULL, or why not. */

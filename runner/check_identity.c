@@ -17,8 +17,7 @@ static bool applies(const struct stage *st, const struct subject *s, const struc
 		return false;
 	if (c->arms[0])
 		return stage_listed(c->arms, s->name);
-	return (s->arm->desc->flags & (ASSAY_ARM_BITWISE | ASSAY_ARM_FAULT)) ||
-	       (s->arm->desc == against->arm->desc && s->arm->arg == against->arm->arg);
+	return registry_has_bits(s->arm->desc, s->arm->arg, against->arm->desc, against->arm->arg);
 }
 
 static bool mismatch(struct stage *st, const struct evidence *ev, int set, int i, int against, const struct diff *d,

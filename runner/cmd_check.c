@@ -124,6 +124,11 @@ static bool check_list(const char *path, const struct suite_uses *u, const struc
 	bool good = true;
 	struct arena *a = arena_create();
 	for (int i = 0; i < u->n; i++) {
+		if (how->backend && u->use[i].backend && strcmp(how->backend, u->use[i].backend) != 0) {
+			fprintf(stderr, "assay check: %s is for %s alone: passed over\n", u->use[i].path,
+				u->use[i].backend);
+			continue;
+		}
 		struct how mine = *how;
 		struct selector *filter = arena_array(a, (size_t)u->use[i].n_filters, sizeof *filter);
 		mine.filter = filter;

@@ -174,11 +174,11 @@ static char *output_path(const struct run_options *o, const struct suite *s)
 /* Whether the records would replace what the run is made of. */
 static bool is_input(const struct run_options *o, const struct item *it)
 {
-	const char *const named[] = {it->use->path, o->rerun_failed, o->census, o->rates, o->tau_store};
+	const char *const named[] = {o->rerun_failed, o->census, o->rates, o->tau_store};
 	for (size_t i = 0; i < sizeof named / sizeof *named; i++)
 		if (cmd_same_file(it->out, named[i]))
 			return true;
-	for (int i = 0; i < it->suite->n_files; i++) /* includes and tables */
+	for (int i = 0; i < it->suite->n_files; i++) /* itself, includes and tables */
 		if (cmd_same_file(it->out, it->suite->file[i].path))
 			return true;
 	return false;

@@ -204,9 +204,6 @@ bool run_options_suites(struct run_options *o, struct arena *a)
 	for (int i = 0; i < o->n_files; i++)
 		if (cmd_same_file(o->out, o->file[i]))
 			return run_usage_error("-o names the suite itself", "name another file for the records");
-	for (int i = 0; i < o->suites.n; i++)
-		if (cmd_same_file(o->out, o->suites.use[i].path))
-			return run_usage_error("-o names the suite itself", "name another file for the records");
 	if (o->suites.n > 1 && o->out) {
 		size_t n = strlen(o->out);
 		struct stat st;

@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "monotonic.h"
 #include "run.h"
 #include "selftest.h"
 #include "selftest_suite.h"
@@ -179,13 +180,13 @@ static int run_suite(const struct options *o, struct target *t, const struct reg
 			   .ctx = &s},
 		.interrupted = cmd_catch_signals(),
 	};
-	const int64_t begin = run_now_ns();
+	const int64_t begin = monotonic_ns();
 	bool ok = run_plan(&job, &status, &err);
 	run_screen_finish(s.screen);
 	if (!ok)
 		fprintf(stderr, "assay selftest: %s\n", err.text);
 	else
-		print_end(&s, status, t->peek.name, to_stdout ? NULL : path, run_now_ns() - begin);
+		print_end(&s, status, t->peek.name, to_stdout ? NULL : path, monotonic_ns() - begin);
 	json_decref(s.records);
 	selftest_destroy(s.claims);
 	return status;

@@ -55,13 +55,13 @@ bool escape_settle(struct stage *st, struct err *err)
 			st->spoiler = s; /* nobody has looked at what its watched launches hit */
 		if (l.gaps >= ESCAPE_NEEDED)
 			finding_add(st->findings, "run", s->name, "invalid",
-				    "stream escape: %.1f us of work ran on after the arm's own stream was done, in %d "
-				    "of %d watched launches, so the clock does not see it",
+				    "stream escape: %.1f us of work ran on after the arm's own stream was done, "
+				    "in %d of %d watched launches, so the clock does not see it",
 				    (double)l.least_ns / 1000, l.gaps, l.n);
 		else if (suspect && s->escapes + l.gaps > 1)
 			stage_note(st,
-				   "%s: a stream escape is suspected: the device was late in %d launch%s, and in %d of "
-				   "%d that were watched; a busy host does the same, so nobody is accused",
+				   "%s: a stream escape is suspected: the device was late in %d launch%s, "
+				   "and in %d of %d that were watched; a busy host does the same, so nobody is accused",
 				   s->name, s->escapes, s->escapes == 1 ? "" : "es", l.gaps, l.n);
 		s->escaped_ns = 0;
 		s->escapes = 0;

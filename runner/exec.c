@@ -12,6 +12,7 @@
 #include "finding.h"
 #include "inputs.h"
 #include "judge.h"
+#include "monotonic.h"
 #include "rounds.h"
 #include "stage.h"
 #include "stats.h"
@@ -154,10 +155,10 @@ static bool checks_run(struct run *r, struct err *err)
 	for (size_t k = 0; k < sizeof(check) / sizeof(*check); k++) {
 		if (!asked(r->c, (enum check_kind)k))
 			continue;
-		const int64_t from = stage_wall_ns(), launched = r->st->cost.launch_ns;
+		const int64_t from = monotonic_ns(), launched = r->st->cost.launch_ns;
 		const bool ok = check[k](r->st, r->ev, err);
 		if (k == CHECK_REFERENCE)
-			r->reference_ns = stage_wall_ns() - from - (r->st->cost.launch_ns - launched);
+			r->reference_ns = monotonic_ns() - from - (r->st->cost.launch_ns - launched);
 		if (!ok || !escape_settle(r->st, err))
 			return false;
 		tell(r);
@@ -274,7 +275,7 @@ static bool timing_run(struct run *r, struct err *err)
 static void tell_cost(struct run *r)
 {
 	json_object_set_new(r->facts, "cost",
-			    json_pack("{s:I, s:I, s:I, s:I}", "wall_ns", (json_int_t)(stage_wall_ns() - r->begin_ns),
+			    json_pack("{s:I, s:I, s:I, s:I}", "wall_ns", (json_int_t)(monotonic_ns() - r->begin_ns),
 				      "launch_ns", (json_int_t)r->st->cost.launch_ns, "scrub_ns",
 				      (json_int_t)r->st->cost.scrub_ns, "reference_ns", (json_int_t)r->reference_ns));
 }
@@ -282,7 +283,7 @@ static void tell_cost(struct run *r)
 enum exec_outcome exec_cell(struct exec *x, const struct cell *c, const struct exec_sink *sink, json_t **facts,
 			    struct err *err)
 {
-	struct run r = {.x = x, .c = c, .sink = sink, .facts = json_object(), .begin_ns = stage_wall_ns()};
+	struct run r = {.x = x, .c = c, .sink = sink, .facts = json_object(), .begin_ns = monotonic_ns()};
 	json_t *findings = json_array(), *notes = json_array();
 	enum exec_outcome outcome = EXEC_FAILED;
 	bool timing = wants_timing(c), held;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "fp_control.h"
+#include "monotonic.h"
 #include "stage.h"
 
 /* So many checked launches of an arm are looked into thread by thread. */
@@ -323,9 +324,9 @@ enum run_result ready_check(struct stage *st, struct ready *r, uint32_t poison, 
 		r->call.note_ctx = r->subject;
 	}
 	fp_team(st, r->subject, true);
-	const int64_t from = stage_wall_ns();
+	const int64_t from = monotonic_ns();
 	bool ok = ready_enqueue(st, r, err);
-	st->cost.launch_ns += stage_wall_ns() - from;
+	st->cost.launch_ns += monotonic_ns() - from;
 	r->call.note = NULL;
 	r->call.note_ctx = NULL;
 	if (!stage_sync(st, &out->escaped_ns, ok ? err : NULL))

@@ -458,3 +458,8 @@ int registry_dtype(const char *name)
 			return i;
 	return -1;
 }
+
+bool registry_has_bits(const struct assay_arm *a, int64_t arg, const struct assay_arm *of, int64_t of_arg)
+{
+	return (a->flags & (ASSAY_ARM_BITWISE | ASSAY_ARM_FAULT)) || (a == of && arg == of_arg);
+}

@@ -29,6 +29,8 @@ const char *registry_origin(const struct registry *r, const struct assay_kernel 
 /* Splits "split=4" into the kernel's arm and its argument; NULL with *err for an unknown arm or an argument out of range. Of a pair of builds
  * "base/split=4" is the first arm of that name and "head/split=4" the second. */
 const struct assay_arm *registry_arm(const struct assay_kernel *k, const char *name, int64_t *arg, struct err *err);
+/* Whether an arm is held to the bits of another where a check of identity lists no arms: it claims them, or is the same once more. */
+bool registry_has_bits(const struct assay_arm *a, int64_t arg, const struct assay_arm *of, int64_t of_arg);
 int registry_param(const struct assay_kernel *k, const char *name); /* index or -1 */
 int registry_tensor(const struct assay_kernel *k, const char *name); /* index or -1 */
 /* Names of dtypes as written in suites and records: "f32", "e4m3". -1: unknown. */

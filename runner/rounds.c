@@ -7,6 +7,7 @@
 #include "escape.h"
 #include "finding.h"
 #include "judge.h"
+#include "monotonic.h"
 #include "rotate.h"
 
 enum { GIVE_UP_AFTER = 3, WARM_SAMPLES = 512 };
@@ -57,9 +58,9 @@ static bool scrub(struct play *p, struct err *err)
 {
 	if (p->t->scrub == SCRUB_NONE || p->t->scrub == SCRUB_ROTATE)
 		return true;
-	const int64_t from = stage_wall_ns();
+	const int64_t from = monotonic_ns();
 	const bool ok = p->st->ops->scrub(p->st->be, p->t->scrub == SCRUB_AUTO ? -1 : p->t->scrub_bytes, err);
-	p->st->cost.scrub_ns += stage_wall_ns() - from;
+	p->st->cost.scrub_ns += monotonic_ns() - from;
 	return ok;
 }
 
@@ -74,10 +75,10 @@ static bool sample_device(struct play *p, int subject, int batch, int64_t *sum, 
 	for (; ok && done < batch; done++) {
 		struct ready *r = next_ready(p, subject);
 		ok = ready_restore(st, r, err) && scrub(p, err);
-		const int64_t from = stage_wall_ns();
+		const int64_t from = monotonic_ns();
 		ok = ok && st->ops->mark(st->be, 2 * done, err) && ready_enqueue(st, r, err) &&
 		     st->ops->mark(st->be, 2 * done + 1, err);
-		st->cost.launch_ns += stage_wall_ns() - from;
+		st->cost.launch_ns += monotonic_ns() - from;
 	}
 	if (!stage_sync(st, &escaped, ok ? err : NULL))
 		ok = false;

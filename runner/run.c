@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "cmd.h"
+#include "monotonic.h"
 
 static const char *text_of(const json_t *j, const char *key)
 {
@@ -166,7 +167,7 @@ static bool run_all(struct run *r, const struct run_resumed *old, json_t *header
 
 bool run_plan(const struct run_job *job, int *status, struct err *err)
 {
-	struct run r = {.job = job, .start_ns = run_now_ns()};
+	struct run r = {.job = job, .start_ns = monotonic_ns()};
 	struct run_resumed old = {0};
 	json_t *header = NULL;
 	bool ok = false;
@@ -184,7 +185,7 @@ bool run_plan(const struct run_job *job, int *status, struct err *err)
 		err_set(err, "out of memory");
 		goto out;
 	}
-	r.start_ns = run_now_ns();
+	r.start_ns = monotonic_ns();
 	first_worker(&r);
 	if (run_interrupted(&r)) {
 		*status = 128 + *job->interrupted;

@@ -72,7 +72,6 @@ bool run_launches(const struct run_job *job, const char *arm, int launches, stru
 
 const char *run_tool_version(void);
 const char *run_tool_commit(void);
-int64_t run_now_ns(void); /* monotonic */
 void run_time_text(char out[21]); /* 2026-11-30T17:50:22Z */
 void run_today(char out[11]); /* UTC, as the header's start */
 

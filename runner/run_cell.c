@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "monotonic.h"
+
 static const char *text_of(const json_t *j, const char *key)
 {
 	const char *s = json_string_value(json_object_get(j, key));
@@ -72,7 +74,7 @@ static void apply_budget(const struct run *r, struct timing *t, int64_t cells_le
 	if (t->suite_budget_ns <= 0)
 		return;
 	const int64_t per_check = r->measured > 0 ? r->checks_ns / r->measured : 0;
-	const int64_t left = t->suite_budget_ns - (run_now_ns() - r->start_ns) - per_check * cells_left;
+	const int64_t left = t->suite_budget_ns - (monotonic_ns() - r->start_ns) - per_check * cells_left;
 	int64_t share = left / (cells_left > 0 ? cells_left : 1);
 	if (share < 1)
 		share = 1; /* checked all the same, and timed no further than it must */
@@ -85,7 +87,7 @@ static void tick(void *ctx, const char *phase, const char *arm, int round)
 	struct run *r = ctx;
 	if (!r->job->events.progress)
 		return;
-	int64_t total = plan_count(r->job->plan), elapsed = run_now_ns() - r->start_ns;
+	int64_t total = plan_count(r->job->plan), elapsed = monotonic_ns() - r->start_ns;
 	struct run_progress p = {r->done + (int64_t)r->n_pending, total, -1, r->cell_id, phase, arm, round};
 	if (r->measured > 0)
 		p.left_ns = elapsed / r->measured * (total - p.done);
@@ -144,21 +146,21 @@ static bool measure_cell(struct run *r, int64_t index, json_t **out, struct err 
 	bool whole = true;
 	if (!c.skip) {
 		struct err why;
-		const int64_t begin = run_now_ns();
+		const int64_t begin = monotonic_ns();
 		r->cell_id = c.id;
 		tick(r, "start", NULL, 0);
 		apply_budget(r, &c.timing, r->to_do);
 		if (run_need_worker(r, &c.timing, &why)) {
 			struct worker_answer answer;
-			const int64_t asked = run_now_ns();
+			const int64_t asked = monotonic_ns();
 			worker_cell(r->worker, &c, 1, r->job->interrupted, tick, r, &answer);
 			whole = take_answer(r, record, &answer);
 			/* The worker's own figure lacks the way there and back. */
 			json_t *cost = json_object_get(record, "cost");
 			if (json_is_object(cost))
-				json_object_set_new(cost, "wall_ns", json_integer(run_now_ns() - asked));
+				json_object_set_new(cost, "wall_ns", json_integer(monotonic_ns() - asked));
 			const json_t *spent = json_object_get(json_object_get(record, "measure"), "wall_ns");
-			r->checks_ns += run_now_ns() - begin - (int64_t)json_integer_value(spent);
+			r->checks_ns += monotonic_ns() - begin - (int64_t)json_integer_value(spent);
 			r->measured++;
 		} else if (run_interrupted(r)) {
 			whole = false;

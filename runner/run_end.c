@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cmd.h"
+#include "monotonic.h"
 
 /* Fresh processes look at what is pending; then the verdicts are final and their lines are written. */
 bool run_settle(struct run *r, struct err *err)
@@ -135,7 +136,7 @@ json_t *run_footer(const struct run *r, int status)
 	json_object_set_new(footer, "noisy", json_boolean(r->env.noisy));
 	json_object_set_new(footer, "not_run", json_integer(plan_count(r->job->plan) - r->done));
 	json_object_set_new(footer, "waivers", waivers_json(r));
-	json_object_set_new(footer, "wall_ns", json_integer(run_now_ns() - r->start_ns));
+	json_object_set_new(footer, "wall_ns", json_integer(monotonic_ns() - r->start_ns));
 	json_object_set_new(footer, "exit", json_integer(status));
 	json_object_set_new(footer, "finished", json_string(now));
 	return footer;

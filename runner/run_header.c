@@ -22,13 +22,6 @@ const char *run_tool_commit(void)
 	return ASSAY_COMMIT;
 }
 
-int64_t run_now_ns(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
 void run_time_text(char out[21])
 {
 	time_t now = time(NULL);

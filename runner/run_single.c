@@ -5,6 +5,7 @@
 #include "cmd.h"
 #include "exec.h"
 #include "exec_facts.h"
+#include "monotonic.h"
 #include "run_parts.h"
 
 struct here {
@@ -99,7 +100,7 @@ static void put_end(struct run *r, const json_t *header, int *status, bool *writ
 
 bool run_single(const struct run_job *job, int *status, struct err *err)
 {
-	struct run r = {.job = job, .start_ns = run_now_ns()};
+	struct run r = {.job = job, .start_ns = monotonic_ns()};
 	struct here h;
 	json_t *header = NULL, *opened = NULL, *cell;
 	bool ok = false, written = true;

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "finding.h"
+#include "monotonic.h"
 
 void stage_beat(struct stage *st, const char *phase, const char *arm, int round)
 {
@@ -149,20 +150,12 @@ void scene_destroy(struct stage *st, struct scene *sc)
 	memset(sc, 0, sizeof(*sc));
 }
 
-int64_t stage_wall_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
 bool stage_sync(struct stage *st, int64_t *escaped_ns, struct err *err)
 {
-	const int64_t from = stage_wall_ns();
+	const int64_t from = monotonic_ns();
 	bool lost = false, ok = st->ops->sync(st->be, &lost, err);
 
-	st->cost.launch_ns += stage_wall_ns() - from;
+	st->cost.launch_ns += monotonic_ns() - from;
 	if (escaped_ns)
 		*escaped_ns = 0;
 	if (ok && st->ops->drain && escaped_ns)

@@ -61,8 +61,6 @@ struct ready {
 	int graph_kernels; /* nodes of the graph; -1: no graph */
 };
 
-/* Wall time of this machine, for what the harness costs; the backend's clock may be another. */
-int64_t stage_wall_ns(void);
 /* Time in launches and in waiting for the device, and in scrubs: what is not the harness. */
 struct stage_cost {
 	int64_t launch_ns, scrub_ns;

@@ -299,25 +299,23 @@ static void tensor_check(struct loader *l, struct case_load *k, const struct dis
 	grammar_unknown(l->diags, at, "input tensor", text, known, n);
 }
 
-/* Whether identity without a list of arms has something to compare in a kernel: as check_identity.c chooses. */
+/* Whether identity without a list of arms has something to compare in a kernel. */
 static bool some_bits(const struct case_load *k, const struct assay_kernel *kernel)
 {
 	const char *against = k->c->checks.identity.against ? k->c->checks.identity.against : k->c->shipped;
-	const struct arm_use *yardstick = NULL;
+	const struct assay_arm *of = NULL;
+	int64_t of_arg = 0, arg;
+	int yardstick = -1;
+	struct err err; /* an arm that is not there has been told of */
 	for (int i = 0; i < k->c->n_arms; i++)
-		if (!strcmp(k->c->arm[i].name, against))
-			yardstick = &k->c->arm[i];
+		if (!strcmp(k->c->arm[i].name, against)) {
+			yardstick = i;
+			of = registry_arm(kernel, k->c->arm[i].arm, &of_arg, &err);
+		}
 	for (int i = 0; i < k->c->n_arms; i++) {
-		const struct arm_use *u = &k->c->arm[i];
-		const size_t n = strcspn(u->arm, "=");
-		if (u == yardstick)
-			continue;
-		if (yardstick && !strcmp(u->arm, yardstick->arm))
+		const struct assay_arm *a = i == yardstick ? NULL : registry_arm(kernel, k->c->arm[i].arm, &arg, &err);
+		if (a && registry_has_bits(a, arg, of, of_arg))
 			return true;
-		for (int j = 0; j < kernel->n_arms; j++)
-			if (strlen(kernel->arms[j].name) == n && !strncmp(kernel->arms[j].name, u->arm, n) &&
-			    (kernel->arms[j].flags & (ASSAY_ARM_BITWISE | ASSAY_ARM_FAULT)))
-				return true;
 	}
 	return false;
 }

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "exec.h"
+#include "monotonic.h"
 #include "offspring.h"
 #include "plain.h"
 #include "supervisor.h"
@@ -39,14 +40,6 @@ struct worker {
 	struct worker_config cfg; /* strings are owned */
 	struct timing timing;
 };
-
-static int64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
 
 /* ---- start and end ------------------------------------------------------------------------------------------------------ */
 
@@ -193,9 +186,9 @@ static void death(const struct worker *w, char *buf, size_t cap)
 /* After the end of the socket: the process is ending, or (false) has closed it and lives on, and is killed. */
 static bool see_it_end(struct worker *w)
 {
-	int64_t until = now_ns() + QUIT_TIMEOUT_NS;
+	int64_t until = monotonic_ns() + QUIT_TIMEOUT_NS;
 
-	while (w->pid && now_ns() < until) {
+	while (w->pid && monotonic_ns() < until) {
 		if (reap(w, false))
 			return true;
 		struct timespec nap = {.tv_nsec = 2000000};
@@ -265,7 +258,7 @@ static bool take_event(struct worker *w, json_t *event, struct worker_answer *ou
 void supervisor_ask(struct worker *w, json_t *request, int64_t timeout_ns, const volatile int *interrupted,
 		    supervisor_tick *tick, void *ctx, struct worker_answer *out)
 {
-	int64_t last_ns = now_ns(), silent_ns = 0, ticked_ns = 0;
+	int64_t last_ns = monotonic_ns(), silent_ns = 0, ticked_ns = 0;
 	uint64_t count;
 	char where[128];
 
@@ -287,7 +280,7 @@ void supervisor_ask(struct worker *w, json_t *request, int64_t timeout_ns, const
 		json_t *event = NULL;
 		const bool dead = !w->pid;
 		enum heard heard = hear(w, &event);
-		int64_t now = now_ns(), waited = now - last_ns;
+		int64_t now = monotonic_ns(), waited = now - last_ns;
 		/* Who was stopped himself (a shell's job control, a machine that slept) has not waited: such a gap says nothing of the worker. */
 		silent_ns += waited < STOPPED_NS ? waited : STOPPED_NS;
 		last_ns = now;
@@ -376,9 +369,9 @@ struct worker *worker_start(const struct worker_config *cfg, const struct timing
 		w->cfg.line_max_bytes = LINE_MAX_BYTES;
 	if (!w->cfg.answer_max_bytes)
 		w->cfg.answer_max_bytes = ANSWER_MAX_BYTES;
-	until = now_ns() + w->cfg.open_timeout_ns;
+	until = monotonic_ns() + w->cfg.open_timeout_ns;
 	offspring_adopt();
-	snprintf(w->mark, sizeof(w->mark), "ASSAY_WORKER=%d.%lld", (int)getpid(), (long long)now_ns());
+	snprintf(w->mark, sizeof(w->mark), "ASSAY_WORKER=%d.%lld", (int)getpid(), (long long)monotonic_ns());
 	if (!worker_spawn(&w->cfg, w->mark, &w->pid, &w->fd, &w->beat, err))
 		goto fail;
 	if (!say(w, open_request(w, t))) {
@@ -416,7 +409,7 @@ struct worker *worker_start(const struct worker_config *cfg, const struct timing
 			err_set(err, "interrupted");
 			goto fail;
 		}
-		if (now_ns() > until) {
+		if (monotonic_ns() > until) {
 			err_set(err, "the worker did not open its device within %.3g s",
 				(double)w->cfg.open_timeout_ns / 1e9);
 			goto fail;

@@ -8,6 +8,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "monotonic.h"
 #include "text_parts.h"
 
 enum { TERMINAL_NS = 100000000 };
@@ -59,7 +60,7 @@ static int terminal_width(void)
 static void on_progress(void *ctx, const struct run_progress *p)
 {
 	struct run_screen *s = ctx;
-	const int64_t now = run_now_ns();
+	const int64_t now = monotonic_ns();
 	if (s->quiet || now < s->next_ns)
 		return;
 	/* The first plain line comes after a while too: a short run has none. */

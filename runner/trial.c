@@ -12,6 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "monotonic.h"
+
 static const int64_t load_limit_ns = 20000000000, hooks_limit_ns = 120000000000;
 
 /* What the child sends when it comes back. */
@@ -19,13 +21,6 @@ struct answer {
 	bool ok;
 	struct err err;
 };
-
-static int64_t now_ns(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
 
 static _Noreturn void child(trial_fn *fn, void *ctx, int out)
 {
@@ -46,12 +41,12 @@ static _Noreturn void child(trial_fn *fn, void *ctx, int out)
 /* True where the whole answer came; *late: the limit passed before. */
 static bool receive(int fd, int64_t limit_ns, struct answer *a, bool *late)
 {
-	const int64_t end = now_ns() + limit_ns;
+	const int64_t end = monotonic_ns() + limit_ns;
 	size_t have = 0;
 	*late = false;
 	while (have < sizeof *a) {
 		struct pollfd p = {.fd = fd, .events = POLLIN};
-		const int64_t left = end - now_ns();
+		const int64_t left = end - monotonic_ns();
 		if (left <= 0) {
 			*late = true;
 			return false;

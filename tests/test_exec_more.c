@@ -297,7 +297,11 @@ START_TEST(overrun_in_the_rounds)
 		if (!strcmp(text_of(f, "status"), "pass"))
 			continue;
 		ck_assert_msg(!*arm || !strcmp(arm, "overrun_late"), "%s: %s", arm, text_of(f, "text"));
-		seen = seen || !strcmp(text_of(f, "where"), "guard_after");
+		if (strcmp(text_of(f, "where"), "guard_after") != 0)
+			continue;
+		seen = true;
+		ck_assert_int_eq(number_of(f, "bytes"), 4);
+		ck_assert_int_eq(number_of(f, "offset_bytes"), 8 * 4); /* behind 8 sums */
 	}
 	ck_assert(seen);
 	json_decref(facts);

@@ -79,6 +79,45 @@ START_TEST(far_overrun)
 }
 END_TEST
 
+static const void *seen_x;
+
+static float *see(const void *x)
+{
+	seen_x = x;
+	return NULL;
+}
+
+/* What an input is loaded from is kept for the cells that follow. Written to between two of them, it is filled again, which the second says; the
+ * third has nothing to say. */
+START_TEST(spoilt_between_cells)
+{
+	static const char note[] = "x was written to in an earlier cell of this process: filled again";
+	struct bed b;
+	struct cell c;
+	bed_open(&b, NULL);
+	struct backend_ops mine = *backend_ops_of(b.be);
+	real_copy = mine.copy;
+	mine.copy = copy_seen;
+	*(const struct backend_ops **)(void *)b.be = &mine;
+	n_copied = 0;
+	zoo_far = see;
+	ZOO_CELL(&c, &zoo, "shipped", "far", "packed");
+	checks_of(&c);
+	for (int cell = 0; cell < 3; cell++) {
+		json_t *facts = run_cell(&b, &c, EXEC_OK);
+		all_pass(facts);
+		ck_assert_int_eq(noted(facts, "filled again"), cell == 1);
+		ck_assert_int_eq(noted(facts, note), cell == 1);
+		json_decref(facts);
+		ck_assert_ptr_nonnull(master_of(seen_x));
+		if (cell == 0)
+			master_of(seen_x)[2] += 1;
+	}
+	zoo_far = NULL;
+	bed_close(&b);
+}
+END_TEST
+
 static float *itself(const void *x)
 {
 	union {
@@ -188,6 +227,7 @@ int main(void)
 	TCase *t = tcase_create("spoilt");
 	tcase_set_timeout(t, 60);
 	tcase_add_loop_test(t, far_overrun, 0, 2);
+	tcase_add_test(t, spoilt_between_cells);
 	tcase_add_loop_test(t, spoilt_in_passing, 0, 4);
 	tcase_add_loop_test(t, packed_is_innocent, 0, 3);
 	suite_add_tcase(s, t);
