@@ -315,10 +315,18 @@ START_TEST(masked)
 	struct bed b;
 	struct cell c;
 	bed_open(&b, NULL);
+	const struct check_invariant rows = {.rows = "rows",
+					     .leading = {3},
+					     .n_leading = 1,
+					     .permute = true,
+					     .neighbours = true};
 	ZOO_CELL(&c, &zoo_masked, "shipped", "masked");
 	checks_of(&c);
+	c.checks.on |= 1u << CHECK_INVARIANT;
+	c.checks.invariant = rows;
 	json_t *facts = run_cell(&b, &c, EXEC_OK);
 	all_pass(facts);
+	ck_assert_str_eq(text_of(find(facts, "invariant", "masked"), "status"), "pass");
 	size_t i;
 	json_t *one;
 	json_array_foreach(json_object_get(facts, "checks"), i,
@@ -327,6 +335,8 @@ START_TEST(masked)
 	json_decref(facts);
 	ZOO_CELL(&c, &zoo_masked, "shipped", "masked_wrong");
 	checks_of(&c);
+	c.checks.on |= 1u << CHECK_INVARIANT;
+	c.checks.invariant = rows;
 	facts = run_cell(&b, &c, EXEC_OK);
 	const json_t *f = find(facts, "identity", "masked_wrong");
 	ck_assert_str_eq(text_of(f, "status"), "mismatch");
@@ -334,6 +344,8 @@ START_TEST(masked)
 	ck_assert_msg(strstr(text_of(f, "text"), "y[rows=2,n=3]"), "%s", text_of(f, "text"));
 	ck_assert_str_eq(text_of(find(facts, "reference", "masked_wrong"), "status"), "wrong");
 	ck_assert_str_eq(text_of(find(facts, "memory", "masked_wrong"), "status"), "pass");
+	ck_assert_str_eq(text_of(find(facts, "invariant", "masked_wrong"), "status"),
+			 "mismatch"); /* wrong in one place */
 	json_decref(facts);
 	bed_close(&b);
 }

@@ -376,7 +376,7 @@ static int run_masked(const struct assay_call *call, void *state)
 
 	compute(call, false);
 	for (int64_t t = 0; t < call->point->v[0].i; t++)
-		y[t * ZOO_Y_PITCH + 4] = x[t * ZOO_X_PITCH] + (float)zoo_launches; /* nobody looks */
+		y[t * ZOO_Y_PITCH + 4] = x[t * ZOO_X_PITCH] + (float)++zoo_launches; /* nobody looks */
 	return 0;
 }
 
