@@ -10,6 +10,7 @@
 
 #include "arena.h"
 #include "err.h"
+#include "unit.h"
 
 static bool holds(const unsigned char *p, size_t byte, size_t n)
 {
@@ -116,9 +117,5 @@ int main(void)
 	tcase_add_test_raise_signal(t, overflow, SIGABRT);
 	tcase_add_test(t, errors);
 	suite_add_tcase(s, t);
-	SRunner *r = srunner_create(s);
-	srunner_run_all(r, CK_NORMAL);
-	int failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed != 0;
+	return unit_run(s);
 }

@@ -9,6 +9,7 @@
 #include "backend.h"
 #include "fill.h"
 #include "host_cpu.h"
+#include "unit.h"
 
 static struct backend *open_host(int threads)
 {
@@ -321,7 +322,6 @@ int main(void)
 {
 	Suite *s = suite_create("backend_host");
 	TCase *c = tcase_create("backend_host");
-	tcase_set_timeout(c, 60);
 	tcase_add_test(c, caches_of_a_team);
 	tcase_add_test(c, unknown_backends_and_devices);
 	tcase_add_test(c, threads_are_pinned_and_given_back);
@@ -331,9 +331,5 @@ int main(void)
 	tcase_add_test(c, scrub_and_sentinels);
 	tcase_add_test(c, artifacts_hash_code);
 	suite_add_tcase(s, c);
-	SRunner *r = srunner_create(s);
-	srunner_run_all(r, CK_NORMAL);
-	int failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return unit_run(s);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "plan.h"
+#include "unit.h"
 
 #define PLUGIN(name) ASSAY_TEST_BUILD "/plugin/" name ".so"
 
@@ -396,9 +397,5 @@ int main(void)
 	tcase_add_test(tc, round_trip);
 	tcase_add_test(tc, damaged);
 	suite_add_tcase(suite, tc);
-	SRunner *r = srunner_create(suite);
-	srunner_run_all(r, CK_ENV);
-	int failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return unit_run(suite);
 }

@@ -12,6 +12,7 @@
 
 #include "../runner/cuda_nvml.h"
 #include "fake_nvml.h"
+#include "unit.h"
 
 /* No process of this namespace has these: the kernel's greatest is 2^22. */
 enum { HOST_PID = 1 << 23, OTHER_HOST_PID };
@@ -268,9 +269,5 @@ int main(int argc, char **argv)
 	tcase_add_test(t, container_in_doubt);
 	tcase_add_test(t, refused);
 	suite_add_tcase(s, t);
-	SRunner *r = srunner_create(s);
-	srunner_run_all(r, CK_NORMAL);
-	int failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed != 0;
+	return unit_run(s);
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "diag.h"
+#include "unit.h"
 
 static char text[16384];
 
@@ -166,9 +167,5 @@ int main(void)
 	tcase_add_test(t, long_lines_are_cut);
 	tcase_add_test(t, nearest);
 	suite_add_tcase(s, t);
-	SRunner *r = srunner_create(s);
-	srunner_run_all(r, CK_NORMAL);
-	int failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed != 0;
+	return unit_run(s);
 }

@@ -3,6 +3,7 @@
 
 #include "test_rates.h"
 #include "test_script.h"
+#include "unit.h"
 
 struct tally {
 	int cells, pass, suspect, open;
@@ -161,9 +162,5 @@ int main(void)
 	tcase_add_test(t, rates_planted);
 	tcase_add_test(t, suites_with_confirmation);
 	suite_add_tcase(s, t);
-	SRunner *r = srunner_create(s);
-	srunner_run_all(r, CK_NORMAL);
-	int failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return unit_run(s);
 }

@@ -5,6 +5,7 @@
 
 #include "escape.h"
 #include "test_rounds_bed.h"
+#include "unit.h"
 
 /* Gaps between the end of the own queue and that of the device: at one wait only, at every third, or after every launch of an arm but each
  * `but`-th, or after each `nth` of them only. */
@@ -270,7 +271,6 @@ int main(void)
 {
 	Suite *s = suite_create("escape");
 	TCase *t = tcase_create("escape");
-	tcase_set_timeout(t, 60);
 	tcase_add_loop_test(t, stream_escape, 0, 2);
 	tcase_add_loop_test(t, not_in_all_launches, 0, 2);
 	tcase_add_loop_test(t, one_gap_is_no_escape, 0, 2);
@@ -280,9 +280,5 @@ int main(void)
 	tcase_add_test(t, confirm_in_spite_of_a_gap);
 	tcase_add_loop_test(t, scrub_proven_later, 0, 3);
 	suite_add_tcase(s, t);
-	SRunner *r = srunner_create(s);
-	srunner_run_all(r, CK_NORMAL);
-	int failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed != 0;
+	return unit_run(s);
 }

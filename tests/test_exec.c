@@ -8,6 +8,7 @@
 #include "fake.h"
 #include "registry.h"
 #include "test_bed.h"
+#include "unit.h"
 
 static void all_checks(struct cell *c)
 {
@@ -401,7 +402,6 @@ int main(void)
 {
 	Suite *s = suite_create("exec");
 	TCase *t = tcase_create("exec");
-	tcase_set_timeout(t, 60);
 	tcase_add_test(t, honest);
 	tcase_add_loop_test(t, fault_is_caught, 0, sizeof(faults) / sizeof(*faults));
 	tcase_add_test(t, racy);
@@ -416,9 +416,5 @@ int main(void)
 	tcase_add_test(t, memory);
 	tcase_add_test(t, launch_only);
 	suite_add_tcase(s, t);
-	SRunner *r = srunner_create(s);
-	srunner_run_all(r, CK_NORMAL);
-	int failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed != 0;
+	return unit_run(s);
 }

@@ -4,6 +4,7 @@
 
 #include "inputs.h"
 #include "test_zoo_bed.h"
+#include "unit.h"
 
 /* Strides, an own container, a workspace, records and an empty tensor: nothing is wrong with any of them. */
 START_TEST(honest)
@@ -442,7 +443,6 @@ int main(void)
 {
 	Suite *s = suite_create("exec_more");
 	TCase *t = tcase_create("exec_more");
-	tcase_set_timeout(t, 60);
 	tcase_add_test(t, honest);
 	tcase_add_test(t, no_amount_of_work);
 	tcase_add_loop_test(t, fault_is_caught, 0, sizeof(faults) / sizeof(*faults));
@@ -456,9 +456,5 @@ int main(void)
 	tcase_add_loop_test(t, env_flips, 0, 2);
 	tcase_add_test(t, graphs);
 	suite_add_tcase(s, t);
-	SRunner *r = srunner_create(s);
-	srunner_run_all(r, CK_NORMAL);
-	int failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed != 0;
+	return unit_run(s);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "fake.h"
+#include "unit.h"
 
 static int count_run(const struct assay_call *c, void *state)
 {
@@ -274,9 +275,5 @@ int main(void)
 	tcase_add_test(c, windows_are_bad);
 	tcase_add_test(c, a_function_may_tell_the_time);
 	suite_add_tcase(s, c);
-	SRunner *r = srunner_create(s);
-	srunner_run_all(r, CK_NORMAL);
-	int failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return unit_run(s);
 }

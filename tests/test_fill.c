@@ -1,5 +1,6 @@
 /* Expected values come from gen_fill.py, which makes them from the definitions in words. */
 #include "test_fill.h"
+#include "unit.h"
 
 START_TEST(keys_as_defined)
 {
@@ -395,7 +396,6 @@ int main(void)
 {
 	Suite *s = suite_create("fill");
 	TCase *c = tcase_create("fill");
-	tcase_set_timeout(c, 60);
 	tcase_add_test(c, keys_as_defined);
 	tcase_add_test(c, values_as_defined);
 	tcase_add_test(c, formats_round_to_nearest_even);
@@ -412,9 +412,5 @@ int main(void)
 	tcase_add_test(c, k_hot_has_k);
 	tcase_add_test(c, zipf_has_its_law);
 	suite_add_tcase(s, c);
-	SRunner *r = srunner_create(s);
-	srunner_run_all(r, CK_NORMAL);
-	int failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return unit_run(s);
 }

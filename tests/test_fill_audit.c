@@ -1,5 +1,6 @@
 /* What a fill says of itself: the audit, promises, and the jobs of a kernel. */
 #include "test_fill.h"
+#include "unit.h"
 
 START_TEST(audit_counts)
 {
@@ -349,7 +350,6 @@ int main(void)
 {
 	Suite *s = suite_create("fill_audit");
 	TCase *c = tcase_create("fill");
-	tcase_set_timeout(c, 60);
 	tcase_add_test(c, audit_counts);
 	tcase_add_test(c, audit_of_row_numbers);
 	tcase_add_test(c, promises_catch_the_seeds);
@@ -360,9 +360,5 @@ int main(void)
 	tcase_add_test(c, kinds_have_names);
 	tcase_add_test(c, draws_below_a_bound_are_fair);
 	suite_add_tcase(s, c);
-	SRunner *r = srunner_create(s);
-	srunner_run_all(r, CK_NORMAL);
-	int failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return unit_run(s);
 }

@@ -3,6 +3,7 @@
 #include <omp.h>
 
 #include "test_zoo_bed.h"
+#include "unit.h"
 
 static const char *const fp_arms[] = {"rounds_up", "team_rounds_up"};
 
@@ -64,12 +65,7 @@ int main(void)
 {
 	Suite *s = suite_create("fp_control");
 	TCase *t = tcase_create("fp_control");
-	tcase_set_timeout(t, 60);
 	tcase_add_loop_test(t, fp_control_is_left_behind, 0, 2);
 	suite_add_tcase(s, t);
-	SRunner *r = srunner_create(s);
-	srunner_run_all(r, CK_NORMAL);
-	int failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed != 0;
+	return unit_run(s);
 }

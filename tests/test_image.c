@@ -11,6 +11,7 @@
 #include "test_bed.h"
 #include "test_compare.h"
 #include "test_zoo.h"
+#include "unit.h"
 
 /* An output above IMAGE_HOST_BYTES, of no round length: two pieces of a hash, the second a few bytes. */
 enum { ROWS = (1 << 20) + 3 };
@@ -258,9 +259,5 @@ int main(void)
 	tcase_add_loop_test(t, bytes_are_compared, 0, COMPARE_SIZES - 2); /* the largest are for devices */
 	tcase_add_test(t, ranges_are_scanned);
 	suite_add_tcase(s, t);
-	SRunner *r = srunner_create(s);
-	srunner_run_all(r, CK_ENV);
-	const int failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed ? 1 : 0;
+	return unit_run(s);
 }

@@ -7,6 +7,7 @@
 #include "image.h"
 #include "inputs.h"
 #include "test_zoo_bed.h"
+#include "unit.h"
 
 static struct input *get(struct inputs *in, const struct cell *c, int t)
 {
@@ -341,7 +342,6 @@ int main(void)
 {
 	Suite *s = suite_create("inputs");
 	TCase *t = tcase_create("inputs");
-	tcase_set_timeout(t, 60);
 	tcase_add_test(t, gaps);
 	tcase_add_test(t, evicted);
 	tcase_add_test(t, kept_on_the_host);
@@ -349,9 +349,5 @@ int main(void)
 	tcase_add_test(t, index_outside);
 	tcase_add_loop_test(t, bytes_decide, 0, sizeof(pairs) / sizeof(*pairs));
 	suite_add_tcase(s, t);
-	SRunner *r = srunner_create(s);
-	srunner_run_all(r, CK_NORMAL);
-	int failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed != 0;
+	return unit_run(s);
 }

@@ -1,5 +1,6 @@
 /* judge: the 11 series of tests/data/judge-vectors.json, what tests/gen_judge_more.py counted, and the edges. */
 #include "test_judge.h"
+#include "unit.h"
 
 /* Each look of the trace is what the executor would see after so many rounds; the last is the replay from the whole file. */
 START_TEST(spec_vectors)
@@ -385,9 +386,5 @@ int main(void)
 	tcase_add_test(t, seed_protocols);
 	tcase_add_test(t, price);
 	suite_add_tcase(s, t);
-	SRunner *r = srunner_create(s);
-	srunner_run_all(r, CK_NORMAL);
-	int failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return unit_run(s);
 }

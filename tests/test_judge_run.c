@@ -1,5 +1,6 @@
 /* What the judge says of a window, of a second look and of a run. */
 #include "test_judge.h"
+#include "unit.h"
 
 START_TEST(null_arm)
 {
@@ -244,9 +245,5 @@ int main(void)
 	tcase_add_test(t, aggregates);
 	tcase_add_test(t, names);
 	suite_add_tcase(s, t);
-	SRunner *r = srunner_create(s);
-	srunner_run_all(r, CK_NORMAL);
-	int failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return unit_run(s);
 }

@@ -2,6 +2,7 @@
  * within their references' bounds and the bounds catch small mistakes, and that each fault is wrong in the way it names.
  * Tensors are allocated to the byte, so that the sanitizers see what leaves them. */
 #include "test_rig.h"
+#include "unit.h"
 
 /* ---- descriptors --------------------------------------------------------------------------------------------------- */
 
@@ -281,7 +282,6 @@ int main(void)
 	suite_add_tcase(s, c);
 
 	c = tcase_create("mla");
-	tcase_set_timeout(c, 60);
 	tcase_add_loop_test(c, split_has_the_bits_of_shipped, 0, N_SHAPES);
 	tcase_add_loop_test(c, arms_are_within_the_bound, 0, N_SHAPES);
 	tcase_add_loop_test(c, rows_are_invariant, 0, N_SHAPES);
@@ -292,9 +292,5 @@ int main(void)
 	tcase_add_test(c, work_counts_what_is_touched);
 	suite_add_tcase(s, c);
 
-	SRunner *r = srunner_create(s);
-	srunner_run_all(r, CK_ENV);
-	const int failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed == 0 ? 0 : 1;
+	return unit_run(s);
 }

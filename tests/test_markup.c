@@ -5,6 +5,7 @@
 
 #include "gnuplot.h"
 #include "markup.h"
+#include "unit.h"
 
 static void expect(void (*put)(FILE *, const char *), const char *text, const char *want)
 {
@@ -133,9 +134,5 @@ int main(void)
 	tcase_add_test(c, test_pictures_come_apart_again);
 	tcase_add_test(c, test_a_script_that_fails_says_why);
 	suite_add_tcase(s, c);
-	SRunner *r = srunner_create(s);
-	srunner_run_all(r, CK_NORMAL);
-	int failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed ? 1 : 0;
+	return unit_run(s);
 }

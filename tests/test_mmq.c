@@ -8,6 +8,7 @@
 
 #include "../kernels/mmq/mmq.h"
 #include "fill.h"
+#include "unit.h"
 
 extern const struct assay_kernel assay_kernel_mmq_q8_0, assay_kernel_mmq_q8_0_wgmma;
 
@@ -351,7 +352,6 @@ int main(void)
 {
 	Suite *s = suite_create("mmq");
 	TCase *c = tcase_create("mmq");
-	tcase_set_timeout(c, 60);
 	tcase_add_test(c, formats_are_read_exactly);
 	tcase_add_test(c, known_answers);
 	tcase_add_loop_test(c, arms_are_within_their_bounds, 0, N_SHAPES);
@@ -361,9 +361,5 @@ int main(void)
 	tcase_add_test(c, a_nan_code_is_one_arm_s);
 	tcase_add_test(c, architectures_and_forms);
 	suite_add_tcase(s, c);
-	SRunner *r = srunner_create(s);
-	srunner_run_all(r, CK_ENV);
-	const int failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return unit_run(s);
 }

@@ -208,9 +208,5 @@ int main(void)
 	tcase_add_test(c, refuses);
 	tcase_add_test(c, refuses_what_does_not_fit);
 	suite_add_tcase(s, c);
-	SRunner *r = srunner_create(s);
-	srunner_run_all(r, CK_NORMAL);
-	int failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return unit_run(s);
 }

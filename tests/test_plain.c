@@ -6,6 +6,7 @@
 #include "../runner/arena.h"
 #include "../runner/err.h"
 #include "../runner/plain.h"
+#include "unit.h"
 
 static const struct {
 	const char *text, *plain;
@@ -82,9 +83,5 @@ int main(void)
 	tcase_add_test(t, cut_at_a_character);
 	tcase_add_test(t, records);
 	suite_add_tcase(s, t);
-	SRunner *r = srunner_create(s);
-	srunner_run_all(r, CK_NORMAL);
-	int failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed != 0;
+	return unit_run(s);
 }

@@ -1,4 +1,5 @@
 #include "test_plan.h"
+#include "unit.h"
 
 START_TEST(order_and_values)
 {
@@ -344,7 +345,6 @@ int main(void)
 	Suite *suite = suite_create("plan");
 	TCase *tc = tcase_create("plan");
 	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_set_timeout(tc, 60);
 	tcase_add_test(tc, order_and_values);
 	tcase_add_test(tc, no_axes);
 	tcase_add_test(tc, zip);
@@ -360,9 +360,5 @@ int main(void)
 	tcase_add_test(tc, unsupported_on_device);
 	tcase_add_test(tc, shipped_cannot_run);
 	suite_add_tcase(suite, tc);
-	SRunner *r = srunner_create(suite);
-	srunner_run_all(r, CK_ENV);
-	int failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return unit_run(suite);
 }

@@ -1,5 +1,6 @@
 /* A plan where the device is not known: tables that other devices choose, rules that fit no cell; and what a part of a plan takes part in. */
 #include "test_plan.h"
+#include "unit.h"
 
 static void expect_said(const char *what, bool wanted)
 {
@@ -204,9 +205,5 @@ int main(void)
 	tcase_add_test(tc, waivers_of_nothing);
 	tcase_add_test(tc, what_a_part_takes_part_in);
 	suite_add_tcase(suite, tc);
-	SRunner *r = srunner_create(suite);
-	srunner_run_all(r, CK_ENV);
-	int failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return unit_run(suite);
 }

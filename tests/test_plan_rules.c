@@ -1,5 +1,6 @@
 /* Rules, tables and selection of a plan. */
 #include "test_plan.h"
+#include "unit.h"
 
 /* ---- rules --------------------------------------------------------------------------------------------------------- */
 
@@ -303,7 +304,6 @@ int main(void)
 	Suite *suite = suite_create("plan_rules");
 	TCase *tc = tcase_create("plan");
 	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_set_timeout(tc, 60);
 	tcase_add_test(tc, margins);
 	tcase_add_test(tc, tie_settled);
 	tcase_add_test(tc, waivers);
@@ -316,9 +316,5 @@ int main(void)
 	tcase_add_test(tc, cell_as_subject);
 	tcase_add_test(tc, number_texts);
 	suite_add_tcase(suite, tc);
-	SRunner *r = srunner_create(suite);
-	srunner_run_all(r, CK_ENV);
-	int failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return unit_run(suite);
 }

@@ -1,5 +1,6 @@
 /* The probe kernels: what each fault does, and that it does nothing else. */
 #include "test_rig.h"
+#include "unit.h"
 
 /* ---- probes -------------------------------------------------------------------------------------------------------- */
 
@@ -267,7 +268,6 @@ int main(void)
 {
 	Suite *s = suite_create("probes");
 	TCase *c = tcase_create("probes");
-	tcase_set_timeout(c, 60);
 	tcase_add_test(c, probe_work_more_has_the_same_output);
 	tcase_add_test(c, probe_work_more_does_more);
 	tcase_add_test(c, probe_inout_wants_to_be_restored);
@@ -279,9 +279,5 @@ int main(void)
 	tcase_add_loop_test(c, faults_end_their_process, 0, COUNT(fatal));
 	suite_add_tcase(s, c);
 
-	SRunner *r = srunner_create(s);
-	srunner_run_all(r, CK_ENV);
-	const int failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed == 0 ? 0 : 1;
+	return unit_run(s);
 }

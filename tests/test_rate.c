@@ -7,6 +7,7 @@
 #include "backend.h"
 #include "rate.h"
 #include "registry.h"
+#include "unit.h"
 
 START_TEST(forms)
 {
@@ -72,13 +73,8 @@ int main(void)
 {
 	Suite *s = suite_create("rate");
 	TCase *t = tcase_create("rate");
-	tcase_set_timeout(t, 60);
 	tcase_add_test(t, forms);
 	tcase_add_test(t, named_forms_exist);
 	suite_add_tcase(s, t);
-	SRunner *r = srunner_create(s);
-	srunner_run_all(r, CK_NORMAL);
-	const int failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return unit_run(s);
 }

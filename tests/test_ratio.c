@@ -8,6 +8,7 @@
 #include "census.h"
 #include "record.h"
 #include "stats.h"
+#include "unit.h"
 
 static const struct record_env plain = {.today = "2026-11-30"};
 
@@ -156,9 +157,5 @@ int main(void)
 	tcase_add_test(t, numbers);
 	tcase_add_test(t, controls);
 	suite_add_tcase(s, t);
-	SRunner *r = srunner_create(s);
-	srunner_run_all(r, CK_NORMAL);
-	const int failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return unit_run(s);
 }

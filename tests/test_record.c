@@ -1,5 +1,6 @@
 /* record: the fields and their order, facts, verdicts, statuses, waivers, confirmation, aggregates, exit statuses. */
 #include "test_record.h"
+#include "unit.h"
 
 /* ---- fields --------------------------------------------------------------------------------------------------------- */
 
@@ -407,7 +408,6 @@ int main(void)
 {
 	Suite *s = suite_create("record");
 	TCase *t = tcase_create("record");
-	tcase_set_timeout(t, 60);
 	tcase_add_test(t, keys_keep_their_order);
 	tcase_add_test(t, values_of_the_plan);
 	tcase_add_test(t, later_facts_win);
@@ -423,9 +423,5 @@ int main(void)
 	tcase_add_test(t, near_the_floor);
 	tcase_add_test(t, biased_null);
 	suite_add_tcase(s, t);
-	SRunner *r = srunner_create(s);
-	srunner_run_all(r, CK_NORMAL);
-	int failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return unit_run(s);
 }

@@ -1,5 +1,6 @@
 /* Ratio checks: what cells of a suite say together. */
 #include "test_record.h"
+#include "unit.h"
 
 static json_t *ratio_record(const char *geometry, const char *data, double weight, double ratio, double tolerance,
 			    double bar)
@@ -234,12 +235,7 @@ int main(void)
 {
 	Suite *s = suite_create("record_ratio");
 	TCase *t = tcase_create("record");
-	tcase_set_timeout(t, 60);
 	tcase_add_test(t, ratio_checks);
 	suite_add_tcase(s, t);
-	SRunner *r = srunner_create(s);
-	srunner_run_all(r, CK_NORMAL);
-	int failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return unit_run(s);
 }

@@ -1,5 +1,6 @@
 /* Statuses of records, waivers, and what a run makes of its cells. */
 #include "test_record.h"
+#include "unit.h"
 
 /* ---- statuses ------------------------------------------------------------------------------------------------------- */
 
@@ -321,7 +322,6 @@ int main(void)
 {
 	Suite *s = suite_create("record_run");
 	TCase *t = tcase_create("record");
-	tcase_set_timeout(t, 60);
 	tcase_add_test(t, precedence);
 	tcase_add_test(t, failures_survive_judging);
 	tcase_add_test(t, waivers);
@@ -330,9 +330,5 @@ int main(void)
 	tcase_add_test(t, noisy_runs);
 	tcase_add_test(t, exits);
 	suite_add_tcase(s, t);
-	SRunner *r = srunner_create(s);
-	srunner_run_all(r, CK_NORMAL);
-	int failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return unit_run(s);
 }

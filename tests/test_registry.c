@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "registry.h"
+#include "unit.h"
 
 #define TEXT_(x) #x
 #define TEXT(x) TEXT_(x)
@@ -347,9 +348,5 @@ int main(void)
 	tcase_add_test(tc, dtypes);
 	tcase_add_loop_test(tc, descriptor_lacks, 0, (int)(sizeof lacks / sizeof lacks[0]));
 	suite_add_tcase(suite, tc);
-	SRunner *r = srunner_create(suite);
-	srunner_run_all(r, CK_ENV);
-	int failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return unit_run(suite);
 }

@@ -227,9 +227,5 @@ int main(void)
 	tcase_add_test(t, other_settings_other_verdicts);
 	tcase_add_test(t, refusals);
 	suite_add_tcase(s, t);
-	SRunner *r = srunner_create(s);
-	srunner_run_all(r, CK_NORMAL);
-	int failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return unit_run(s);
 }

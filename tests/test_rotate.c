@@ -1,5 +1,6 @@
 /* Inputs that rotate over copies in place of a scrub. */
 #include "test_zoo_bed.h"
+#include "unit.h"
 
 /* Every launch takes the next copy; in a fixed order of as many arms as copies no arm keeps one. */
 START_TEST(rotates)
@@ -88,13 +89,8 @@ int main(void)
 {
 	Suite *s = suite_create("rotate");
 	TCase *t = tcase_create("rotate");
-	tcase_set_timeout(t, 60);
 	tcase_add_test(t, rotates);
 	tcase_add_test(t, rotates_cold);
 	suite_add_tcase(s, t);
-	SRunner *r = srunner_create(s);
-	srunner_run_all(r, CK_NORMAL);
-	int failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed != 0;
+	return unit_run(s);
 }

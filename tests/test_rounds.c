@@ -7,6 +7,7 @@
 #include "judge.h"
 #include "rounds.h"
 #include "test_rounds_bed.h"
+#include "unit.h"
 
 /* A permutation, another one each round, the same for the same seed, and each place about equally often. */
 START_TEST(order_is_a_permutation)
@@ -389,7 +390,6 @@ int main(void)
 {
 	Suite *s = suite_create("rounds");
 	TCase *t = tcase_create("rounds");
-	tcase_set_timeout(t, 60);
 	tcase_add_test(t, order_is_a_permutation);
 	tcase_add_test(t, samples_are_the_scripts);
 	tcase_add_test(t, order_is_what_was_launched);
@@ -404,9 +404,5 @@ int main(void)
 	tcase_add_test(t, confirm);
 	tcase_add_test(t, rotate);
 	suite_add_tcase(s, t);
-	SRunner *r = srunner_create(s);
-	srunner_run_all(r, CK_NORMAL);
-	int failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed != 0;
+	return unit_run(s);
 }

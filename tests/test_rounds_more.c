@@ -6,6 +6,7 @@
 
 #include "rounds.h"
 #include "test_rounds_bed.h"
+#include "unit.h"
 
 static const json_t *arm_samples(const json_t *facts, size_t arm)
 {
@@ -376,7 +377,6 @@ int main(void)
 {
 	Suite *s = suite_create("rounds_more");
 	TCase *t = tcase_create("rounds_more");
-	tcase_set_timeout(t, 60);
 	tcase_add_test(t, samples_of_a_queue);
 	tcase_add_test(t, order_by_list);
 	tcase_add_test(t, nobody_is_served);
@@ -392,9 +392,5 @@ int main(void)
 	tcase_add_test(t, copies_that_do_not_fit);
 	tcase_add_test(t, warm_up_that_fails);
 	suite_add_tcase(s, t);
-	SRunner *r = srunner_create(s);
-	srunner_run_all(r, CK_NORMAL);
-	int failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return unit_run(s);
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "select.h"
+#include "unit.h"
 
 /* A cell as selectors see it: keys with one value or several. */
 struct pair {
@@ -205,9 +206,5 @@ int main(void)
 	tcase_add_test(tc, map_form);
 	tcase_add_test(tc, unknown_key);
 	suite_add_tcase(suite, tc);
-	SRunner *r = srunner_create(suite);
-	srunner_run_all(r, CK_ENV);
-	int failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return unit_run(suite);
 }

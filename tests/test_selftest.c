@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "selftest.h"
+#include "unit.h"
 
 static json_t *finding(const char *check, const char *arm, const char *status)
 {
@@ -215,9 +216,5 @@ int main(void)
 	tcase_add_test(t, overhead);
 	tcase_add_test(t, scrub);
 	suite_add_tcase(s, t);
-	SRunner *r = srunner_create(s);
-	srunner_run_all(r, CK_NORMAL);
-	int failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return unit_run(s);
 }

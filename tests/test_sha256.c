@@ -86,9 +86,5 @@ int main(void)
 	tcase_add_loop_test(tc, pieces, 0, (int)(sizeof lengths / sizeof lengths[0]));
 	tcase_add_test(tc, files);
 	suite_add_tcase(suite, tc);
-	SRunner *r = srunner_create(suite);
-	srunner_run_all(r, CK_ENV);
-	int failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return unit_run(suite);
 }

@@ -8,6 +8,7 @@
 
 #include "judge.h"
 #include "test_rates.h"
+#include "unit.h"
 
 static uint64_t state;
 
@@ -371,9 +372,5 @@ int main(void)
 	tcase_add_test(t, suites);
 	tcase_add_test(t, null_arms);
 	suite_add_tcase(s, t);
-	SRunner *r = srunner_create(s);
-	srunner_run_all(r, CK_NORMAL);
-	int failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return unit_run(s);
 }

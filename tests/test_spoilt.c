@@ -1,5 +1,6 @@
 /* Arms that write to what others are given: nobody who comes after them is blamed for it. */
 #include "test_zoo_bed.h"
+#include "unit.h"
 
 /* What was copied to where last. */
 static struct {
@@ -225,15 +226,10 @@ int main(void)
 {
 	Suite *s = suite_create("spoilt");
 	TCase *t = tcase_create("spoilt");
-	tcase_set_timeout(t, 60);
 	tcase_add_loop_test(t, far_overrun, 0, 2);
 	tcase_add_test(t, spoilt_between_cells);
 	tcase_add_loop_test(t, spoilt_in_passing, 0, 4);
 	tcase_add_loop_test(t, packed_is_innocent, 0, 3);
 	suite_add_tcase(s, t);
-	SRunner *r = srunner_create(s);
-	srunner_run_all(r, CK_NORMAL);
-	int failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed != 0;
+	return unit_run(s);
 }

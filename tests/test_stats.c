@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "stats.h"
+#include "unit.h"
 
 static json_t *data;
 
@@ -343,7 +344,6 @@ int main(void)
 	Suite *s = suite_create("stats");
 	TCase *t = tcase_create("stats");
 	tcase_add_unchecked_fixture(t, load, unload);
-	tcase_set_timeout(t, 60);
 	tcase_add_test(t, summaries);
 	tcase_add_test(t, nothing_has_no_numbers);
 	tcase_add_test(t, extremes_do_not_overflow);
@@ -357,9 +357,5 @@ int main(void)
 	tcase_add_test(t, tau);
 	tcase_add_test(t, standard_error);
 	suite_add_tcase(s, t);
-	SRunner *r = srunner_create(s);
-	srunner_run_all(r, CK_NORMAL);
-	int failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return unit_run(s);
 }

@@ -6,6 +6,7 @@
 
 #include "suggest.h"
 #include "table_file.h"
+#include "unit.h"
 
 enum { ROUNDS = 16 };
 
@@ -416,9 +417,5 @@ int main(void)
 	tcase_add_test(c, test_what_is_lost_is_told);
 	tcase_add_test(c, test_keys_of_two_tables);
 	suite_add_tcase(s, c);
-	SRunner *r = srunner_create(s);
-	srunner_run_all(r, CK_NORMAL);
-	int failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed ? 1 : 0;
+	return unit_run(s);
 }

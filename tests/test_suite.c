@@ -247,7 +247,6 @@ int main(void)
 	Suite *s = suite_create("suite");
 	TCase *t = tcase_create("suite");
 	tcase_add_checked_fixture(t, setup, teardown);
-	tcase_set_timeout(t, 60);
 	tcase_add_test(t, built_in_values);
 	tcase_add_test(t, seed_protocols);
 	tcase_add_test(t, layers);
@@ -258,9 +257,5 @@ int main(void)
 	tcase_add_test(t, every_error_at_once);
 	tcase_add_test(t, long_lists_are_quick);
 	suite_add_tcase(s, t);
-	SRunner *r = srunner_create(s);
-	srunner_run_all(r, CK_NORMAL);
-	int failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed != 0;
+	return unit_run(s);
 }

@@ -222,7 +222,6 @@ int main(void)
 	Suite *s = suite_create("suite_files");
 	TCase *t = tcase_create("suite_files");
 	tcase_add_checked_fixture(t, setup, teardown);
-	tcase_set_timeout(t, 60);
 	tcase_add_test(t, filters_of_both_must_match);
 	tcase_add_test(t, json_gives_the_same_suite);
 	tcase_add_test(t, words_are_those_of_the_code);
@@ -230,9 +229,5 @@ int main(void)
 	tcase_add_test(t, files_are_known);
 	tcase_add_test(t, includes_are_so_deep);
 	suite_add_tcase(s, t);
-	SRunner *r = srunner_create(s);
-	srunner_run_all(r, CK_NORMAL);
-	int failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed != 0;
+	return unit_run(s);
 }

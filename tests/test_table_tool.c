@@ -193,7 +193,6 @@ int main(void)
 {
 	Suite *s = suite_create("table_tool");
 	TCase *c = tcase_create("export");
-	tcase_set_timeout(c, 60);
 	tcase_add_checked_fixture(c, unit_enter, NULL);
 	tcase_add_loop_test(c, test_header_looks_up_alike, 0, (int)(sizeof tables / sizeof *tables));
 	tcase_add_test(c, test_header_is_cpp_too);
@@ -203,9 +202,5 @@ int main(void)
 	tcase_add_test(c, test_command_is_split_as_a_shell_would);
 	tcase_add_test(c, test_fresh_run_is_the_run_again);
 	suite_add_tcase(s, c);
-	SRunner *r = srunner_create(s);
-	srunner_run_all(r, CK_NORMAL);
-	int failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed ? 1 : 0;
+	return unit_run(s);
 }

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "trial.h"
+#include "unit.h"
 
 #define PLUGIN(name) ASSAY_TEST_BUILD "/plugin/" name ".so"
 
@@ -90,14 +91,9 @@ int main(void)
 {
 	Suite *s = suite_create("trial");
 	TCase *tc = tcase_create("trial");
-	tcase_set_timeout(tc, 60);
 	tcase_add_loop_test(tc, each_end_is_told, 0, (int)(sizeof ends / sizeof ends[0]));
 	tcase_add_test(tc, nothing_is_changed_here);
 	tcase_add_test(tc, plugins);
 	suite_add_tcase(s, tc);
-	SRunner *sr = srunner_create(s);
-	srunner_run_all(sr, CK_ENV);
-	int failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return unit_run(s);
 }

@@ -2,6 +2,7 @@
 #include "record_parts.h"
 #include "run_aggregate.h"
 #include "test_script.h"
+#include "unit.h"
 
 /* One cell in a process of its own. */
 static json_t *alone(const struct fake_script *s, void (*change)(struct cell *c))
@@ -475,9 +476,5 @@ int main(void)
 	tcase_add_test(t, advice_after_a_look);
 	tcase_add_test(t, correlated_rounds);
 	suite_add_tcase(s, t);
-	SRunner *r = srunner_create(s);
-	srunner_run_all(r, CK_NORMAL);
-	int failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return unit_run(s);
 }

@@ -402,7 +402,6 @@ int main(void)
 	Suite *s = suite_create("verdict");
 	TCase *c = tcase_create("verdict");
 	tcase_add_checked_fixture(c, unit_enter, NULL);
-	tcase_set_timeout(c, 60);
 	tcase_add_test(c, test_numbers);
 	tcase_add_test(c, test_numbers_read_back);
 	tcase_add_test(c, test_strings);
@@ -420,9 +419,5 @@ int main(void)
 	tcase_add_test(c, test_from_git);
 	tcase_add_test(c, test_schema_is_the_file);
 	suite_add_tcase(s, c);
-	SRunner *r = srunner_create(s);
-	srunner_run_all(r, CK_NORMAL);
-	int failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return unit_run(s);
 }

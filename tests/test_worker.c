@@ -17,6 +17,7 @@
 #include "offspring.h"
 #include "registry.h"
 #include "test_cell.h"
+#include "unit.h"
 #include "worker.h"
 
 static struct registry *registry;
@@ -397,7 +398,6 @@ int main(int argc, char **argv)
 	registry = registry_create();
 	Suite *s = suite_create("worker");
 	TCase *t = tcase_create("worker");
-	tcase_set_timeout(t, 60);
 	tcase_add_test(t, cells);
 	tcase_add_loop_test(t, dies, 0, sizeof(ends) / sizeof(*ends));
 	tcase_add_test(t, stopped);
@@ -408,10 +408,7 @@ int main(int argc, char **argv)
 	tcase_add_test(t, orphan);
 	tcase_add_loop_test(t, left_behind, 0, sizeof(forking) / sizeof(*forking));
 	suite_add_tcase(s, t);
-	SRunner *r = srunner_create(s);
-	srunner_run_all(r, CK_NORMAL);
-	int failed = srunner_ntests_failed(r);
-	srunner_free(r);
+	const int status = unit_run(s);
 	registry_destroy(registry);
-	return failed != 0;
+	return status;
 }

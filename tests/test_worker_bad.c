@@ -13,6 +13,7 @@
 
 #include "registry.h"
 #include "test_cell.h"
+#include "unit.h"
 #include "worker.h"
 
 static struct registry *registry;
@@ -226,17 +227,13 @@ int main(int argc, char **argv)
 	registry = registry_create();
 	Suite *s = suite_create("worker_bad");
 	TCase *t = tcase_create("worker_bad");
-	tcase_set_timeout(t, 60);
 	tcase_add_loop_test(t, never_opens, 0, sizeof(openings) / sizeof(*openings));
 	tcase_add_test(t, interrupted_while_it_opens);
 	tcase_add_loop_test(t, answers_badly, 0, sizeof(answers) / sizeof(*answers));
 	tcase_add_test(t, interrupted_while_it_babbles);
 	tcase_add_test(t, dies_idle);
 	suite_add_tcase(s, t);
-	SRunner *r = srunner_create(s);
-	srunner_run_all(r, CK_NORMAL);
-	int failed = srunner_ntests_failed(r);
-	srunner_free(r);
+	const int status = unit_run(s);
 	registry_destroy(registry);
-	return failed != 0;
+	return status;
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "unit.h"
 #include "yaml_scalar.h"
 #include "yaml_tree.h"
 
@@ -385,7 +386,6 @@ int main(void)
 	Suite *s = suite_create("yaml_tree");
 	TCase *t = tcase_create("tree");
 	tcase_add_checked_fixture(t, setup, teardown);
-	tcase_set_timeout(t, 60);
 	tcase_add_test(t, tree_and_marks);
 	tcase_add_test(t, limits);
 	tcase_add_test(t, byte_order_mark_and_line_ends);
@@ -404,9 +404,5 @@ int main(void)
 	tcase_add_test(t, quotes_make_no_number);
 	tcase_add_test(t, another_locale);
 	suite_add_tcase(s, t);
-	SRunner *r = srunner_create(s);
-	srunner_run_all(r, CK_NORMAL);
-	int failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed != 0;
+	return unit_run(s);
 }

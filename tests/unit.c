@@ -1,7 +1,6 @@
 #define _GNU_SOURCE
 #include "unit.h"
 
-#include <check.h>
 #include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,4 +38,13 @@ void unit_enter(void)
 	snprintf(one, sizeof one, "%s/XXXXXX", all);
 	ck_assert_msg(mkdtemp(one) != NULL, "%s", one);
 	ck_assert_int_eq(chdir(one), 0);
+}
+
+int unit_run(Suite *s)
+{
+	SRunner *r = srunner_create(s);
+	srunner_run_all(r, CK_ENV);
+	const int failed = srunner_ntests_failed(r);
+	srunner_free(r);
+	return failed > 0;
 }
