@@ -14,7 +14,7 @@ static double key_of(const json_t *cell, const char *name)
 	return isfinite(x) ? x : text_number(json_object_get(cell, "params"), name);
 }
 
-static struct suggest_row *row_at(struct suggest *s, size_t *cap, const char *kernel, const double *key)
+struct suggest_row *suggest_row_at(const struct suggest *s, const char *kernel, const double *key)
 {
 	for (size_t i = 0; i < s->n_rows; i++) {
 		bool same = strcmp(s->row[i].kernel, kernel) == 0;
@@ -23,6 +23,15 @@ static struct suggest_row *row_at(struct suggest *s, size_t *cap, const char *ke
 		if (same)
 			return &s->row[i];
 	}
+	return NULL;
+}
+
+/* The row there, made where there is none. */
+static struct suggest_row *row_for(struct suggest *s, size_t *cap, const char *kernel, const double *key)
+{
+	struct suggest_row *old = suggest_row_at(s, kernel, key);
+	if (old)
+		return old;
 	s->row = arena_grow(s->arena, s->row, s->n_rows, cap, sizeof *s->row);
 	struct suggest_row *r = &s->row[s->n_rows++];
 	*r = (struct suggest_row){.kernel = kernel};
@@ -49,7 +58,7 @@ static bool make_rows(struct suggest *s, const struct verdict_file *run, struct 
 				return err_set(err, "--key %s: %s has neither an axis nor a parameter of that name",
 					       s->key[k], text_get(cell, "id"));
 		}
-		struct suggest_row *r = row_at(s, &cap, text_get(cell, "kernel"), key);
+		struct suggest_row *r = row_for(s, &cap, text_get(cell, "kernel"), key);
 		r->cell = arena_grow(s->arena, (void *)r->cell, r->n_cells, &r->cell_cap, sizeof *r->cell);
 		r->cell[r->n_cells++] = cell;
 	}

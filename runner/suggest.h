@@ -95,6 +95,8 @@ void suggest_write_text(const struct suggest *s, int anew, FILE *f);
 
 /* ---- parts (suggest_served.c, suggest_table.c) ---------------------------------------------------------------------- */
 
+/* The row of a kernel at exactly these values of the keys; NULL: none. */
+struct suggest_row *suggest_row_at(const struct suggest *s, const char *kernel, const double *key);
 /* Fills served, served_path and carries; only what the header tells. */
 void suggest_find_served(struct suggest *s);
 /* What a serving table calls an arm of the cell: the kernel's name for it; NULL where no table can name it (a captured graph, an environment). */

@@ -156,18 +156,6 @@ static const char *word(const struct suggest *s, const struct suggest_row *r, co
 	return name ? name : arm;
 }
 
-static const struct suggest_row *row_at(const struct suggest *s, const char *kernel, const double *key)
-{
-	for (size_t i = 0; i < s->n_rows; i++) {
-		bool same = strcmp(s->row[i].kernel, kernel) == 0;
-		for (int k = 0; k < s->n_keys && same; k++)
-			same = s->row[i].key[k] == key[k];
-		if (same)
-			return &s->row[i];
-	}
-	return NULL;
-}
-
 static const struct table_row *look_up(const struct table *t, const char *kernel, const double *key)
 {
 	struct named_number v[SUGGEST_MAX_KEYS];
@@ -244,7 +232,7 @@ static void carry_block(struct proposal *p, const char *kernel, bool own_only)
 		for (int k = 0; k < t->n_keys; k++)
 			key[k] = row.key[k].d;
 		row.kernel = kernel;
-		const struct suggest_row *r = row.is_default && t->n_keys > 0 ? NULL : row_at(s, kernel, key);
+		const struct suggest_row *r = row.is_default && t->n_keys > 0 ? NULL : suggest_row_at(s, kernel, key);
 		if (!r || !is_changed(s, r))
 			add(p, row, r, false);
 	}
@@ -418,7 +406,7 @@ static void losses_between(struct suggest *s, const char *kernel)
 			rest /= n[k];
 			at = arena_printf(s->arena, "%s%s%s=%.10g", at, k ? "," : " ", s->key[k], key[k]);
 		}
-		if (row_at(s, kernel, key))
+		if (suggest_row_at(s, kernel, key))
 			continue;
 		const struct table_row *was = look_up(s->served, kernel, key), *is = look_up(s->table, kernel, key);
 		if (was && (!is || strcmp(was->arm, is->arm) != 0))

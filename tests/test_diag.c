@@ -3,22 +3,8 @@
 #include <string.h>
 
 #include "diag.h"
+#include "test_said.h"
 #include "unit.h"
-
-static char text[16384];
-
-static const char *printed(struct diags *d)
-{
-	char *buf = NULL;
-	size_t n = 0;
-	FILE *f = open_memstream(&buf, &n);
-	diags_print(d, f, false);
-	fclose(f);
-	ck_assert_uint_lt(n, sizeof text);
-	memcpy(text, buf, n + 1);
-	free(buf);
-	return text;
-}
 
 static struct mark at(const char *file, int line, int col, int len)
 {
@@ -32,7 +18,7 @@ START_TEST(caret_and_note)
 	diag_source(d, "a.yaml", src, strlen(src));
 	ck_assert(!diag_add(d, DIAG_ERROR, at("a.yaml", 2, 3, 3), "unknown key '%s'", "kvv"));
 	diag_note(d, (struct mark){0}, "did you mean 'kv'?");
-	ck_assert_str_eq(printed(d), "a.yaml:2:3: error: unknown key 'kvv'\n"
+	ck_assert_str_eq(said_by(d), "a.yaml:2:3: error: unknown key 'kvv'\n"
 				     "      kvv: [1]\n"
 				     "      ^~~\n"
 				     "a.yaml:2:3: note: did you mean 'kv'?\n");
@@ -48,7 +34,7 @@ START_TEST(sorted_by_file_then_place)
 	diag_add(d, DIAG_ERROR, at("a", 1, 1, 0), "third");
 	diag_add(d, DIAG_ERROR, at("b", 2, 1, 0), "second");
 	diag_add(d, DIAG_ERROR, at("b", 1, 1, 0), "first");
-	const char *p = printed(d);
+	const char *p = said_by(d);
 	ck_assert_ptr_nonnull(strstr(p, "first"));
 	ck_assert(strstr(p, "first") < strstr(p, "second"));
 	ck_assert(strstr(p, "second") < strstr(p, "third"));
@@ -65,7 +51,7 @@ START_TEST(same_message_counts_once)
 	diag_add(d, DIAG_ERROR, at("a", 1, 1, 1), "twice");
 	diag_note(d, (struct mark){0}, "a note");
 	ck_assert_int_eq(diags_errors(d), 2);
-	ck_assert_str_eq(printed(d), "a:1:1: error: twice\na:1:1: note: a note\na:1:1: error: other\n");
+	ck_assert_str_eq(said_by(d), "a:1:1: error: twice\na:1:1: note: a note\na:1:1: error: other\n");
 	diag_add(d, DIAG_WARNING, at("a", 1, 1, 1), "twice");
 	ck_assert_int_eq(diags_errors(d), 2);
 	ck_assert_int_eq(diags_warnings(d), 1);
@@ -78,7 +64,7 @@ START_TEST(twenty_are_shown)
 	struct diags *d = diags_create();
 	for (int i = 1; i <= 22; i++)
 		diag_add(d, DIAG_ERROR, at("a", i, 1, 0), "e");
-	ck_assert_ptr_nonnull(strstr(printed(d), "a:20:1: error: e\nand 2 more errors\n"));
+	ck_assert_ptr_nonnull(strstr(said_by(d), "a:20:1: error: e\nand 2 more errors\n"));
 	diags_destroy(d);
 }
 END_TEST
@@ -91,7 +77,7 @@ START_TEST(thousands_are_counted)
 		diag_note(d, (struct mark){0}, "n");
 	}
 	ck_assert_int_eq(diags_errors(d), 200000);
-	ck_assert_ptr_nonnull(strstr(printed(d), "a:20:1: error: e\na:20:1: note: n\nand 199980 more errors\n"));
+	ck_assert_ptr_nonnull(strstr(said_by(d), "a:20:1: error: e\na:20:1: note: n\nand 199980 more errors\n"));
 	diags_destroy(d);
 }
 END_TEST
@@ -102,7 +88,7 @@ START_TEST(terminal_is_safe)
 	const char *src = "k: \x1b[31m\xc2\x9b \xff\n";
 	diag_source(d, "a", src, strlen(src));
 	diag_add(d, DIAG_ERROR, at("a", 1, 4, 1), "word '%s'", "\x1b[31m\n\xc2\x9b\xff");
-	const char *p = printed(d);
+	const char *p = said_by(d);
 	ck_assert_ptr_null(strchr(p, '\x1b'));
 	ck_assert_ptr_null(strchr(p, '\xff'));
 	ck_assert_ptr_null(strstr(p, "\xc2\x9b"));
@@ -117,7 +103,7 @@ START_TEST(columns_count_characters)
 	const char *src = "\xc3\xa4\xc3\xb6: bad\r\nnext\r\n";
 	diag_source(d, "a", src, strlen(src));
 	diag_add(d, DIAG_ERROR, at("a", 1, 5, 3), "here");
-	ck_assert_str_eq(printed(d), "a:1:5: error: here\n    \xc3\xa4\xc3\xb6: bad\n        ^~~\n");
+	ck_assert_str_eq(said_by(d), "a:1:5: error: here\n    \xc3\xa4\xc3\xb6: bad\n        ^~~\n");
 	diags_destroy(d);
 }
 END_TEST
@@ -132,7 +118,7 @@ START_TEST(long_lines_are_cut)
 	src[1001] = '\0';
 	diag_source(d, "a", src, 1001);
 	diag_add(d, DIAG_ERROR, at("a", 1, 500, 1), "here");
-	const char *line = strchr(printed(d), '\n') + 1, *caret = strchr(line, '\n') + 1;
+	const char *line = strchr(said_by(d), '\n') + 1, *caret = strchr(line, '\n') + 1;
 	ck_assert_uint_lt((size_t)(caret - line), 120);
 	ck_assert_int_eq(strcspn(line, "!"), strcspn(caret, "^"));
 	diags_destroy(d);

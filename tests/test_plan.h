@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "plan.h"
+#include "test_said.h"
 
 #define PLUGIN(name) ASSAY_TEST_BUILD "/plugin/" name ".so"
 
@@ -161,17 +162,9 @@ static inline struct plan *build(void)
 	return plan_build(&fx.suite, fx.registry, &fx.target, &fx.filter, fx.diags, &fx.err);
 }
 
-/* What diags would print, in one string of the arena. */
 static inline const char *said(void)
 {
-	char *text = NULL;
-	size_t n = 0;
-	FILE *f = open_memstream(&text, &n);
-	diags_print(fx.diags, f, false);
-	fclose(f);
-	const char *copy = arena_strdup(fx.arena, text);
-	free(text);
-	return copy;
+	return said_by(fx.diags);
 }
 
 static inline struct plan *must_build(void)

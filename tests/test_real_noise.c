@@ -11,6 +11,7 @@
 
 #include "judge.h"
 #include "test_rates.h"
+#include "test_two_percent.h"
 #include "unit.h"
 
 enum { BLOCK = 8, ROUNDS = 64, MOST = 4096 };
@@ -128,19 +129,12 @@ struct tally {
 
 static struct tally play(const struct pool *p, int block, double effect, int cells)
 {
-	static const struct judge_rule rule = {.estimator = EST_PAIRED,
-					       .fail = 0.02,
-					       .warn = -1,
-					       .alpha = 0.025,
-					       .min_rounds = 8,
-					       .max_rounds = 64,
-					       .confirm = CONFIRM_FRESH};
 	struct tally t = {.cells = cells};
 	for (int c = 0; c < cells; c++) {
 		double arm[ROUNDS], shipped[ROUNDS], d[ROUNDS];
 		struct judge_result out;
 		cell(p, block, effect, arm, shipped);
-		judge_paired(&(struct judge_pair){arm, shipped, ROUNDS}, &rule, &out, NULL);
+		judge_paired(&(struct judge_pair){arm, shipped, ROUNDS}, &two_percent, &out, NULL);
 		t.pass += out.verdict == TV_PASS;
 		t.suspect += out.verdict == TV_SUSPECT;
 		t.rounds += (double)out.iv.n / cells;

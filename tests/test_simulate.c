@@ -8,6 +8,7 @@
 
 #include "judge.h"
 #include "test_rates.h"
+#include "test_two_percent.h"
 #include "unit.h"
 
 static uint64_t state;
@@ -115,14 +116,6 @@ static void show(const char *what, enum kind kind, const struct tally *t)
 	       kind_names[kind], what, t->cells, 100.0 * t->pass / t->cells, 100.0 * t->suspect / t->cells,
 	       100.0 * t->open / t->cells, t->rounds);
 }
-
-static const struct judge_rule two_percent = {.estimator = EST_PAIRED,
-					      .fail = 0.02,
-					      .warn = -1,
-					      .alpha = 0.025,
-					      .min_rounds = 8,
-					      .max_rounds = 64,
-					      .confirm = CONFIRM_FRESH};
 
 /* Exactly at the margin both errors are errors: at most 2.5 % each. */
 START_TEST(at_the_margin)

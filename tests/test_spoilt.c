@@ -23,6 +23,18 @@ static bool copy_seen(struct backend *b, void *dst, const void *src, size_t byte
 	return real_copy(b, dst, src, bytes, err);
 }
 
+/* The bed, with its copies seen. */
+static void open_seeing(struct bed *b)
+{
+	static struct backend_ops mine;
+	bed_open(b, NULL);
+	mine = *backend_ops_of(b->be);
+	real_copy = mine.copy;
+	mine.copy = copy_seen;
+	*(const struct backend_ops **)(void *)b->be = &mine;
+	n_copied = 0;
+}
+
 static float *master_of(const void *x)
 {
 	union {
@@ -41,12 +53,7 @@ START_TEST(far_overrun)
 {
 	struct bed b;
 	struct cell c;
-	bed_open(&b, NULL);
-	struct backend_ops mine = *backend_ops_of(b.be);
-	real_copy = mine.copy;
-	mine.copy = copy_seen;
-	*(const struct backend_ops **)(void *)b.be = &mine;
-	n_copied = 0;
+	open_seeing(&b);
 	zoo_far = master_of;
 	zoo_far_guard = _i;
 	ZOO_CELL(&c, &zoo, "shipped", "far", "packed");
@@ -95,12 +102,7 @@ START_TEST(spoilt_between_cells)
 	static const char note[] = "x was written to in an earlier cell of this process: filled again";
 	struct bed b;
 	struct cell c;
-	bed_open(&b, NULL);
-	struct backend_ops mine = *backend_ops_of(b.be);
-	real_copy = mine.copy;
-	mine.copy = copy_seen;
-	*(const struct backend_ops **)(void *)b.be = &mine;
-	n_copied = 0;
+	open_seeing(&b);
 	zoo_far = see;
 	ZOO_CELL(&c, &zoo, "shipped", "far", "packed");
 	checks_of(&c);

@@ -15,11 +15,11 @@
 #include "suite.h"
 #include "suite_list.h"
 #include "suite_load.h"
+#include "test_said.h"
 #include "unit.h"
 
 static struct registry *registry;
 static struct diags *diags;
-static char text[65536];
 
 static inline void setup(void)
 {
@@ -35,15 +35,7 @@ static inline void teardown(void)
 
 static inline const char *messages(void)
 {
-	char *buf = NULL;
-	size_t n = 0;
-	FILE *f = open_memstream(&buf, &n);
-	diags_print(diags, f, false);
-	fclose(f);
-	ck_assert_uint_lt(n, sizeof text);
-	memcpy(text, buf, n + 1);
-	free(buf);
-	return text;
+	return said_by(diags);
 }
 
 static inline struct suite *load_set(const char *yaml, const struct suite_override *set, int n_set)

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "table_file.h"
+#include "test_said.h"
 #include "unit.h"
 
 static struct arena *arena;
@@ -25,14 +26,7 @@ static void teardown(void)
 
 static const char *said(void)
 {
-	char *text = NULL;
-	size_t n = 0;
-	FILE *f = open_memstream(&text, &n);
-	diags_print(diags, f, false);
-	fclose(f);
-	const char *copy = arena_strdup(arena, text);
-	free(text);
-	return copy;
+	return said_by(diags);
 }
 
 /* A table from text, by way of a file with that ending. */

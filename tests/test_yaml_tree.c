@@ -5,13 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "test_said.h"
 #include "unit.h"
 #include "yaml_scalar.h"
 #include "yaml_tree.h"
 
 static struct arena *arena;
 static struct diags *diags;
-static char text[65536];
 
 static void setup(void)
 {
@@ -37,15 +37,7 @@ static struct yaml_node *parse(const char *s)
 
 static const char *messages(void)
 {
-	char *buf = NULL;
-	size_t n = 0;
-	FILE *f = open_memstream(&buf, &n);
-	diags_print(diags, f, false);
-	fclose(f);
-	ck_assert_uint_lt(n, sizeof text);
-	memcpy(text, buf, n + 1);
-	free(buf);
-	return text;
+	return said_by(diags);
 }
 
 /* The one message begins so. */
@@ -53,7 +45,8 @@ static void refused(const char *s, size_t n, const char *begins)
 {
 	ck_assert_ptr_null(parse_n(s, n));
 	ck_assert_int_eq(diags_errors(diags), 1);
-	ck_assert_msg(!strncmp(messages(), begins, strlen(begins)), "%s\nfor %s", text, begins);
+	const char *text = messages();
+	ck_assert_msg(!strncmp(text, begins, strlen(begins)), "%s\nfor %s", text, begins);
 	teardown();
 	setup();
 }
