@@ -156,7 +156,8 @@ START_TEST(set_refused)
 	const struct suite_override set = {bad_sets[_i].set};
 	ck_assert_ptr_null(load_set(HEAD CASE CHECKS, &set, 1));
 	ck_assert_int_eq(diags_errors(diags), 1);
-	ck_assert_msg(strstr(messages(), bad_sets[_i].says) == text, "%s\nfor %s", text, bad_sets[_i].says);
+	const char *text = messages();
+	ck_assert_msg(strstr(text, bad_sets[_i].says) == text, "%s\nfor %s", text, bad_sets[_i].says);
 }
 END_TEST
 
