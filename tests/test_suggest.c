@@ -369,6 +369,60 @@ START_TEST(test_second_look)
 }
 END_TEST
 
+/* A row that stays is not looked at again. One that was put right stays so, faster or not, unless what is served instead is wrong too. */
+START_TEST(test_second_look_at_what_is_not_faster)
+{
+	static const struct {
+		bool fixed;
+		const char *fresh; /* what a fresh run says of shipped */
+		enum suggest_outcome want;
+	} of[] = {{false, "wrong", SUGGEST_KEPT}, {true, "pass", SUGGEST_FIXED}, {true, "wrong", SUGGEST_WITHDRAWN}};
+	for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+		struct made m, fresh;
+		two_depths(&m, 1.0, 1.0, "aa");
+		two_depths(&fresh, 0.8, 0.8, "aa");
+		json_object_set_new(json_array_get(json_object_get(fresh.cell[0], "checks"), 0), "status",
+				    json_string(of[i].fresh));
+		for (int c = 0; c < 2 && of[i].fixed; c++) {
+			json_object_set_new(m.cell[c], "selected", json_string("split=4"));
+			json_object_set_new(json_array_get(json_object_get(m.cell[c], "checks"), 1), "status",
+					    json_string("mismatch"));
+		}
+		struct suggest *s = propose(&m);
+		ck_assert_int_eq(s->row[0].outcome, of[i].fixed ? SUGGEST_FIXED : SUGGEST_KEPT);
+		suggest_confirm(s, &fresh.v);
+		ck_assert_int_eq(s->row[0].outcome, of[i].want);
+		ck_assert_int_eq(s->row[0].measured_anew, of[i].fixed);
+		ck_assert_str_eq(s->row[0].arm, of[i].want == SUGGEST_WITHDRAWN ? "split=4" : "shipped");
+		suggest_destroy(s);
+		end(&m);
+		end(&fresh);
+	}
+}
+END_TEST
+
+/* A further key is warranted by where an arm is fastest and where it is slowest. */
+START_TEST(test_further_key)
+{
+	static const double ratio[] = {0.8, 0.9, 1.2, 1.1};
+	struct made m;
+	begin(&m);
+	for (int i = 0; i < 4; i++) {
+		json_t *c = add_cell(&m, "k", 1, 1 << i, "shipped");
+		add_arm(c, "shipped", "shipped", 10000, "aa", 0);
+		add_arm(c, "split=4", "candidate", 10000 * ratio[i], "aa", 0);
+		add_arm(c, "null", "null", 10000, "aa", 9);
+	}
+	struct suggest *s = propose(&m);
+	ck_assert_str_eq(s->row[0].arm, "shipped");
+	ck_assert_uint_eq(s->n_advice, 1);
+	ck_assert_str_eq(s->advice[0], "k t_q=1: against shipped, split=4 is 0.800 at kv=1 and 1.200 at kv=4: a key on "
+				       "kv is warranted");
+	suggest_destroy(s);
+	end(&m);
+}
+END_TEST
+
 START_TEST(test_rows_are_sorted_and_keys_checked)
 {
 	struct made m;
@@ -412,6 +466,8 @@ int main(void)
 	tcase_add_test(c, test_wrong_incumbent_is_replaced);
 	tcase_add_test(c, test_incumbent_gives_way_to_shipped);
 	tcase_add_test(c, test_second_look);
+	tcase_add_test(c, test_second_look_at_what_is_not_faster);
+	tcase_add_test(c, test_further_key);
 	tcase_add_test(c, test_rows_are_sorted_and_keys_checked);
 	tcase_add_loop_test(c, test_round_trip, 0, 4);
 	tcase_add_test(c, test_what_is_lost_is_told);
