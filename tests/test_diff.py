@@ -247,8 +247,12 @@ def ab(folder):
         check([c["id"] for c in again if c["kind"] == "cell"] == [cell["id"]], f"that cell and no other: {cell['rerun']}: {p.stderr}")
         check(p.returncode == status and [c["status"] for c in again if c["kind"] == "cell"] == [cell["status"]], f"with its verdict: {p.stdout}")
         (folder / "again.jsonl").unlink()
-    p, _ = run("twice_faulty.so", "--format", "md")
+    p, cells = run("twice_faulty.so", "--format", "md")
     check(p.stdout.startswith("**assay ab FAIL**") and "| mismatch | demo.twice" in p.stdout, f"markdown: {p.stdout[:300]}")
+    line = p.stdout.split("\n")[0]
+    for status in {c["status"] for c in cells}:
+        n = sum(c["status"] == status for c in cells)
+        check(f" {n} {status}" in line, f"{n} {status} are counted: {line}")
     p, cells = run("thrice.so", "--bits-may-differ", "--margin", "900%")
     check(cells and all(c["status"] == "wrong" for c in cells), "another factor is outside the tolerance of the base's reference")
     p, _ = run("pair.so")
