@@ -57,6 +57,10 @@ START_TEST(values_of_the_plan)
 	ck_assert_str_eq(text(cell, "rig"), "built-in");
 	ck_assert(json_real_value(json_object_get(cell, "margin")) == 1.05);
 	ck_assert(json_real_value(json_object_get(cell, "margin_warn")) == 1.03);
+	const json_t *point = json_object_get(cell, "point");
+	ck_assert_uint_eq(json_object_size(point), 2);
+	ck_assert_int_eq(json_integer_value(json_object_get(point, "kv")), 2048);
+	ck_assert_double_eq(json_real_value(json_object_get(point, "x")), 0.1);
 	ck_assert(json_is_null(json_object_get(cell, "weight")));
 	ck_assert(json_is_null(json_object_get(json_object_get(cell, "judge"), "tau")));
 	ck_assert_str_eq(text(cell, "rerun"),
@@ -392,6 +396,31 @@ START_TEST(near_the_floor)
 }
 END_TEST
 
+/* An arm that is slow in one round of five: the median does not see it, the record does. Of shipped itself there is no tail. */
+START_TEST(slow_tail)
+{
+	json_t *cell = record_of("split=4", 64, 1, 1);
+	json_t *slow = json_object_get(json_array_get(json_object_get(cell, "arms"), 2), "samples_ns");
+	ck_assert_uint_eq(json_array_size(slow), 64);
+	for (size_t r = 0; r < 12; r++)
+		json_array_set_new(slow, 5 * r, json_integer(30000));
+	record_judge(cell, &plain, false);
+	const json_t *tail = json_object_get(timing(cell), "tail");
+	ck_assert_int_eq(json_integer_value(json_object_get(tail, "arm_only")), 12);
+	ck_assert_int_eq(json_integer_value(json_object_get(tail, "shipped_only")), 0);
+	ck_assert(json_is_true(json_object_get(tail, "flagged")));
+	ck_assert_double_eq_tol(json_number_value(json_object_get(tail, "p")), 1.0 / 4096, 1e-9);
+	const json_t *notes = json_object_get(timing(cell), "notes");
+	ck_assert_ptr_nonnull(strstr(json_string_value(json_array_get(notes, 0)), "split=4 has a slow tail"));
+	ck_assert_str_ne(text(cell, "status"), "regression"); /* a warning */
+	json_decref(cell);
+	cell = record_of("shipped", 64, 1, 1);
+	record_judge(cell, &plain, false);
+	ck_assert(json_is_null(json_object_get(timing(cell), "tail")));
+	json_decref(cell);
+}
+END_TEST
+
 START_TEST(biased_null)
 {
 	struct cell c = cell_of("split=4");
@@ -421,6 +450,7 @@ int main(void)
 	tcase_add_test(t, what_cannot_be_judged);
 	tcase_add_test(t, dropped_rounds_and_order_of_arms);
 	tcase_add_test(t, near_the_floor);
+	tcase_add_test(t, slow_tail);
 	tcase_add_test(t, biased_null);
 	suite_add_tcase(s, t);
 	return unit_run(s);

@@ -231,11 +231,35 @@ START_TEST(ratio_checks)
 }
 END_TEST
 
+/* Two distributions agree where their means differ by no more than the tolerance, whatever their intervals. */
+START_TEST(agreement)
+{
+	for (int k = 0; k < 2; k++) {
+		const double tolerance = k ? 0.12 : 0.04;
+		json_t *cells[2] = {ratio_record("q", "wide", 1, 1.20, tolerance, 1.10),
+				    ratio_record("q", "mid", 1, 1.28, tolerance, 1.10)};
+		json_t *all = record_aggregates(cells, 2, NULL);
+		const json_t *a = json_object_get(json_array_get(all, 0), "geomean"),
+			     *b = json_object_get(json_array_get(all, 1), "geomean"),
+			     *agree = json_object_get(json_array_get(all, 0), "agree");
+		ck_assert_double_lt(json_number_value(json_object_get(a, "hi")),
+				    json_number_value(json_object_get(b, "lo")));
+		ck_assert_double_eq_tol(json_number_value(json_object_get(agree, "difference")), 0.08, 0.02);
+		ck_assert(k ? json_is_true(json_object_get(agree, "holds"))
+			    : json_is_false(json_object_get(agree, "holds")));
+		json_decref(all);
+		for (int i = 0; i < 2; i++)
+			json_decref(cells[i]);
+	}
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("record_ratio");
 	TCase *t = tcase_create("record");
 	tcase_add_test(t, ratio_checks);
+	tcase_add_test(t, agreement);
 	suite_add_tcase(s, t);
 	return unit_run(s);
 }
