@@ -193,7 +193,9 @@ def page_test(b, url):
     check("and back", b.js("location.hash") == first)
     b.key("Escape")
     check("Esc closes", not b.js("document.getElementById('cell').open"))
-    time.sleep(0.1)
+    # The page hears of it a little later, and then leaves the cell's address.
+    left = "new Promise(done => { const look = () => location.hash.startsWith('#cell-') ? setTimeout(look, 5) : done(location.hash); look(); })"
+    check("and the address is that of the cells", b.js(left) == "#cells")
 
     # Keys alone.
     b.key("/", "Slash")

@@ -208,7 +208,7 @@ START_TEST(dies_idle)
 	struct err err = {{0}};
 	struct worker *w = start("dies idle", &err);
 	ck_assert_msg(w, "%s", err.text);
-	for (int i = 0; i < 500 && worker_alive(w); i++)
+	for (int i = 0; i < 3000 && worker_alive(w); i++)
 		usleep(10000);
 	ck_assert(!worker_alive(w));
 	ck_assert_int_eq(worker_pid(w), 0);
