@@ -1,5 +1,6 @@
 /* suggest_served: the table that a run was served by, as its header tells; and what a proposal would lose of it. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "report.h"
@@ -367,52 +368,73 @@ static void losses_of_row(struct suggest *s, struct suggest_row *r)
 	}
 }
 
-enum { GRID_MAX = 4096, VALUES_MAX = 256 };
+/* Of a kernel: combinations that are looked at, and losses that are told one by one; the rest is counted. */
+enum { GRID_MAX = 1 << 16, LOSSES_TOLD = 20 };
 
-/* Every value of key k in a row of the served table, or measured. */
-static int values_of(const struct suggest *s, int k, double *value)
+static int by_value(const void *a, const void *b)
 {
-	int n = 0;
-	for (size_t i = 0; i < s->n_rows + (size_t)s->served->n_rows; i++) {
-		const bool measured = i < s->n_rows;
-		const struct table_row *t = measured ? NULL : &s->served->row[i - s->n_rows];
-		if (t && t->is_default)
-			continue;
-		const double x = measured ? s->row[i].key[k] : t->key[k].d;
-		int at = 0;
-		while (at < n && value[at] != x)
-			at++;
-		if (at == n && n < VALUES_MAX)
-			value[n++] = x;
-	}
-	return n;
+	const double x = *(const double *)a, y = *(const double *)b;
+	return (x > y) - (x < y);
+}
+
+/* Every value of key k in a row of the served table, or measured, in rising order. From the arena. */
+static const double *values_of(const struct suggest *s, int k, size_t *n)
+{
+	double *value = arena_array(s->arena, s->n_rows + (size_t)s->served->n_rows + 1, sizeof *value);
+	size_t all = 0;
+	for (size_t i = 0; i < s->n_rows; i++)
+		value[all++] = s->row[i].key[k];
+	for (int i = 0; i < s->served->n_rows; i++)
+		if (!s->served->row[i].is_default)
+			value[all++] = s->served->row[i].key[k].d;
+	if (all)
+		qsort(value, all, sizeof *value, by_value);
+	*n = 0;
+	for (size_t i = 0; i < all; i++)
+		if (*n == 0 || value[*n - 1] != value[i])
+			value[(*n)++] = value[i];
+	return value;
+}
+
+static void lose_point(struct suggest *s, const char *kernel, const double *key, const char *was, const char *is)
+{
+	const char *at = "";
+	for (int k = 0; k < s->n_keys; k++)
+		at = arena_printf(s->arena, "%s%s%s=%.10g", at, k ? "," : " ", s->key[k], key[k]);
+	lose(s, arena_printf(s->arena, "%s%s: %s is served, this table says %s; not measured", kernel, at, was, is));
 }
 
 /* A table changes where its rows meet: what it says at every combination of the known values is compared with what was served there. */
 static void losses_between(struct suggest *s, const char *kernel)
 {
-	double value[SUGGEST_MAX_KEYS][VALUES_MAX], key[SUGGEST_MAX_KEYS] = {0};
-	int n[SUGGEST_MAX_KEYS];
-	long long points = 1;
+	const double *value[SUGGEST_MAX_KEYS];
+	double key[SUGGEST_MAX_KEYS] = {0}, points = 1;
+	size_t n[SUGGEST_MAX_KEYS];
+	long long i, lost = 0;
 	for (int k = 0; k < s->n_keys; k++) {
-		n[k] = values_of(s, k, value[k]);
-		points *= points < GRID_MAX ? n[k] : 1; /* of all of them the product need not fit an integer */
+		value[k] = values_of(s, k, &n[k]);
+		points *= (double)n[k];
 	}
-	for (long long i = 0; i < points && i < GRID_MAX; i++) {
-		const char *at = "";
-		long long rest = i;
+	for (i = 0; i < GRID_MAX && (double)i < points; i++) {
+		size_t rest = (size_t)i;
 		for (int k = 0; k < s->n_keys; k++) {
 			key[k] = value[k][rest % n[k]];
 			rest /= n[k];
-			at = arena_printf(s->arena, "%s%s%s=%.10g", at, k ? "," : " ", s->key[k], key[k]);
 		}
 		if (suggest_row_at(s, kernel, key))
 			continue;
 		const struct table_row *was = look_up(s->served, kernel, key), *is = look_up(s->table, kernel, key);
-		if (was && (!is || strcmp(was->arm, is->arm) != 0))
-			lose(s, arena_printf(s->arena, "%s%s: %s is served, this table says %s; not measured", kernel,
-					     at, was->arm, is ? is->arm : "nothing"));
+		if (was && (!is || strcmp(was->arm, is->arm) != 0) && lost++ < LOSSES_TOLD)
+			lose_point(s, kernel, key, was->arm, is ? is->arm : "nothing");
 	}
+	if (lost > LOSSES_TOLD)
+		lose(s, arena_printf(s->arena, "%s: %lld more such point%s", kernel, lost - LOSSES_TOLD,
+				     lost > LOSSES_TOLD + 1 ? "s" : ""));
+	if ((double)i < points)
+		lose(s, arena_printf(s->arena,
+				     "%s: perhaps more: %lld of %.0f combinations of the keys' known values were "
+				     "looked at",
+				     kernel, i, points));
 }
 
 /* ---- all of it ------------------------------------------------------------------------------------------------------ */

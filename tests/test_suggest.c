@@ -453,6 +453,52 @@ START_TEST(test_rows_are_sorted_and_keys_checked)
 }
 END_TEST
 
+/* A table of n by n known values, of which most have no row of their own: one point is changed, and with it whatever lies above it in its column.
+ * All of these are told or counted, and what is not looked at is said. */
+static struct suggest *propose_over_grid(struct made *m, int n)
+{
+	json_t *rows = json_array(), *settings, *serving;
+	for (int i = 1; i <= n; i++)
+		json_array_append_new(rows, json_pack("{s:s, s:i, s:i, s:s}", "kernel", "k", "t_q", i, "kv", 1, "arm",
+						      "split=2"));
+	for (int i = 2; i <= n; i++)
+		json_array_append_new(rows, json_pack("{s:s, s:i, s:i, s:s}", "kernel", "k", "t_q", 1, "kv", i, "arm",
+						      "split=2"));
+	begin(m);
+	settings = json_pack("{s:{s:[{s:{}, s:{s:[s,s], s:s, s:o}}]}}", "tables", "serving", "match", "table", "key",
+			     "t_q", "kv", "lookup", "floor", "rows", rows);
+	serving = json_pack("[{s:s, s:s, s:[s,s], s:s, s:i, s:[]}]", "kernel", "k", "table", "t.yaml", "keys", "t_q",
+			    "kv", "set", "serving", "choice", 0, "rows");
+	json_object_set_new(m->v.header, "settings", settings);
+	json_object_set_new(m->v.header, "serving", serving);
+	json_t *c = add_cell(m, "k", 35, 35, "split=2");
+	add_arm(c, "shipped", "shipped", 10000, "aa", 0);
+	add_arm(c, "split=2", "candidate", 12000, "aa", 5);
+	add_arm(c, "null", "null", 10000, "aa", 9);
+	static const char *const key[] = {"t_q", "kv"};
+	return propose_with(m, key, 2);
+}
+
+START_TEST(test_no_loss_is_silent)
+{
+	struct made m;
+	struct suggest *s = propose_over_grid(&m, 70);
+	ck_assert_uint_eq(suggest_changes(s), 1);
+	ck_assert_uint_eq(s->n_lost, 21);
+	ck_assert_str_eq(s->lost[0], "k t_q=35,kv=36: split=2 is served, this table says shipped; not measured");
+	ck_assert_str_eq(s->lost[20], "k: 15 more such points"); /* 36 to 70 */
+	suggest_destroy(s);
+	end(&m);
+	s = propose_over_grid(&m, 300);
+	ck_assert_uint_eq(s->n_lost, 22);
+	ck_assert_str_eq(s->lost[20], "k: 164 more such points"); /* to 219 */
+	ck_assert_str_eq(s->lost[21],
+			 "k: perhaps more: 65536 of 90000 combinations of the keys' known values were looked at");
+	suggest_destroy(s);
+	end(&m);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("suggest");
@@ -471,6 +517,7 @@ int main(void)
 	tcase_add_test(c, test_rows_are_sorted_and_keys_checked);
 	tcase_add_loop_test(c, test_round_trip, 0, 4);
 	tcase_add_test(c, test_what_is_lost_is_told);
+	tcase_add_test(c, test_no_loss_is_silent);
 	tcase_add_test(c, test_keys_of_two_tables);
 	suite_add_tcase(s, c);
 	return unit_run(s);
