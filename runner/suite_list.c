@@ -45,33 +45,33 @@ static struct suite_use read_item(struct arena *a, const struct yaml_node *item,
 	return use;
 }
 
-/* Whether the file is one of these at all. What is wrong with a suite, suite_load says. */
-static bool names_suites(struct arena *a, const char *path)
+/* The tree of a file that names suites, whose text d knows then; NULL for any other. What is wrong with a suite, suite_load says. */
+static struct yaml_node *tree_of_list(struct arena *a, const char *path, struct diags *d)
 {
 	struct stat st;
 	if (stat(path, &st) != 0 || !S_ISREG(st.st_mode))
-		return false; /* a pipe can be read once only */
+		return NULL; /* a pipe can be read once only */
 	struct diags *quiet = diags_create();
 	size_t n;
 	const char *text = yaml_read_file(a, path, (struct mark){0}, &n, quiet);
-	const struct yaml_node *root = text ? yaml_parse(a, path, text, n, quiet) : NULL;
-	bool yes = root && root->kind == YAML_TREE_MAP && yaml_get(root, "suites", NULL);
+	struct yaml_node *root = text ? yaml_parse(a, path, text, n, quiet) : NULL;
 	diags_destroy(quiet);
-	return yes;
+	if (!root || root->kind != YAML_TREE_MAP || !yaml_get(root, "suites", NULL))
+		return NULL;
+	diag_source(d, path, text, n);
+	return root;
 }
 
 bool suite_uses_add(struct arena *a, const char *path, struct diags *d, struct suite_uses *out)
 {
 	static const char *const own[] = {"assay", "suite", "about", "suites"};
-	if (!names_suites(a, path)) {
+	struct yaml_node *root = tree_of_list(a, path, d);
+	if (!root) {
 		add(a, out, (struct suite_use){.path = path});
 		return true;
 	}
 	int before = diags_errors(d);
-	size_t n;
-	const char *text = yaml_read_file(a, path, (struct mark){0}, &n, d);
-	struct yaml_node *root = text ? yaml_parse(a, path, text, n, d) : NULL;
-	if (!root || !grammar_check(grammar_suite, root, "the suite", d) || diags_errors(d) > before)
+	if (!grammar_check(grammar_suite, root, "the suite", d) || diags_errors(d) > before)
 		return false;
 	for (int i = 0; i < root->n; i++) {
 		bool known = false;
