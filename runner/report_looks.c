@@ -1,6 +1,5 @@
 /* report_looks: what a person must look at, with cells that say the same as one: forty cells of one kernel that fail for one reason are one thing
  * to look at. */
-#include <ctype.h>
 #include <stdlib.h>
 
 #include "report.h"
@@ -9,19 +8,6 @@ static bool wanted(const struct row *row, bool waived)
 {
 	return report_failed(row) || row->status == ST_INCONCLUSIVE || row->diagnostic_slower ||
 	       (waived && row->status == ST_XFAIL);
-}
-
-/* What alike cells share: a reason's numbers are each cell's own. */
-static const char *key_of(struct arena *a, const struct report_cell *c)
-{
-	char *key = arena_printf(a, "%d %d %s %s %s", (int)c->row->status, c->row->diagnostic_slower,
-				 text_get(c->json, "case"), text_get(c->json, "kernel"), report_reason(c->json));
-	char *to = key;
-	for (const char *s = key; *s; s++)
-		if (!isdigit((unsigned char)*s) && *s != '.')
-			*to++ = *s;
-	*to = 0;
-	return key;
 }
 
 size_t report_looks(const struct report *r, size_t file, bool waived, struct report_look **out)
@@ -33,7 +19,8 @@ size_t report_looks(const struct report *r, size_t file, bool waived, struct rep
 		const struct report_cell *c = &r->line[i].cell[file];
 		if (!c->json || !wanted(c->row, waived))
 			continue;
-		const char *key = key_of(r->arena, c);
+		char key[TEXT_ALIKE_MAX];
+		text_alike_key(c->row, report_reason(c->json), key);
 		const json_t *at = json_object_get(place, key);
 		size_t k = at ? (size_t)json_integer_value(at) : n;
 		if (!at) {

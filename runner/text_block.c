@@ -1,6 +1,5 @@
 /* text_block: a cell that failed, as a block: what, where, how sure, which rule, and the command that shows it again; or as one line. */
 #define _GNU_SOURCE /* asprintf */
-#include <ctype.h>
 #include <stdlib.h>
 
 #include "stats.h"
@@ -200,17 +199,11 @@ static void rule_block(FILE *f, int width, const json_t *cell, bool timing)
 }
 
 /* Forty cells of one kernel that fail for one reason are told of three and counted. Undecided ones have a price each: "", not folded. */
-static void alike_key(const struct text *t, const struct row *r, const json_t *cell, char *key, size_t cap)
+static void alike_key(const struct text *t, const struct row *r, const json_t *cell, char key[TEXT_ALIKE_MAX])
 {
-	char *to = key;
 	*key = 0;
-	if (t->o.verbose || r->status == ST_INCONCLUSIVE)
-		return;
-	snprintf(key, cap, "%d %s %s %s", (int)r->status, r->case_id, r->kernel, text_get(cell, "reason"));
-	for (const char *s = key; *s; s++)
-		if (!isdigit((unsigned char)*s) && *s != '.')
-			*to++ = *s;
-	*to = 0;
+	if (!t->o.verbose && r->status != ST_INCONCLUSIVE)
+		text_alike_key(r, text_get(cell, "reason"), key);
 }
 
 /* Counts the cell on the last of three that say the same. */
@@ -230,11 +223,11 @@ static bool fold(struct block *of, int n, const char *key)
 
 void text_add_block(struct text *t, const struct row *r, const json_t *cell)
 {
-	char *text = NULL, word[24], key[600] = "";
+	char *text = NULL, word[24], key[TEXT_ALIKE_MAX] = "";
 	size_t n = 0;
 	const bool timing = r->status == ST_REGRESSION;
 	if (!timing)
-		alike_key(t, r, cell, key, sizeof key);
+		alike_key(t, r, cell, key);
 	if (fold(t->block, t->n_blocks, key))
 		return;
 	FILE *f = open_memstream(&text, &n);
@@ -298,8 +291,8 @@ void text_add_line(struct text *t, const struct row *r, const json_t *cell, cons
 {
 	char *text = NULL, ratio[24], lo[24], hi[24], price[160] = "", number[96] = "";
 	const json_t *timing = json_object_get(cell, "timing");
-	char key[600];
-	alike_key(t, r, cell, key, sizeof key);
+	char key[TEXT_ALIKE_MAX];
+	alike_key(t, r, cell, key);
 	if (fold(t->line, t->n_lines, key))
 		return;
 	if (t->n_lines == 3 * TEXT_MAX_LINES) {

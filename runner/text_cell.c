@@ -1,4 +1,5 @@
 /* text_cell: one cell's record to a row, tallies, and a block where it failed. */
+#include <ctype.h>
 #include <stdlib.h>
 
 #include "text_parts.h"
@@ -56,6 +57,17 @@ static void tally_finding(struct text *t, struct tally *y, const json_t *f, bool
 		y->against_differs |= y->against && strcmp(y->against, against) != 0;
 		y->against = text_intern(t, against);
 	}
+}
+
+void text_alike_key(const struct row *r, const char *reason, char key[TEXT_ALIKE_MAX])
+{
+	char *to = key;
+	snprintf(key, TEXT_ALIKE_MAX, "%d %d %s %s %s", (int)r->status, r->diagnostic_slower, r->case_id, r->kernel,
+		 reason);
+	for (const char *s = key; *s; s++)
+		if (!isdigit((unsigned char)*s) && *s != '.')
+			*to++ = *s;
+	*to = 0;
 }
 
 bool text_finding_is_bad(const json_t *f)

@@ -10,7 +10,14 @@
 #include "record.h"
 #include "text.h"
 
-enum { TEXT_MAX_AXES = 8, TEXT_MAX_BLOCKS = 12, TEXT_MAX_LINES = 20, TEXT_MAX_ROWS = 16, TEXT_MAX_ARM_NAMES = 48 };
+enum {
+	TEXT_MAX_AXES = 8,
+	TEXT_MAX_BLOCKS = 12,
+	TEXT_MAX_LINES = 20,
+	TEXT_MAX_ROWS = 16,
+	TEXT_MAX_ARM_NAMES = 48,
+	TEXT_ALIKE_MAX = 600
+};
 enum { TEXT_MAX_DISBELIEFS = 8, TEXT_MAX_PLACES = 8 };
 
 /* Names of the axes of a cell, one object per distinct list. */
@@ -161,6 +168,8 @@ void text_take_cell(struct text *t, const json_t *cell);
 const char *text_yardstick(const struct text *t); /* "shipped"; "base" of two builds */
 const char *text_short_id(const json_t *cell); /* without the suite's name, which every line would repeat */
 void text_upper(const char *s, char out[24]);
+/* What cells that say the same share: status, case, kernel and the reason but for its numbers, which are each cell's own. */
+void text_alike_key(const struct row *r, const char *reason, char key[TEXT_ALIKE_MAX]);
 bool text_finding_is_bad(const json_t *finding);
 /* text_block.c */
 void text_add_block(struct text *t, const struct row *r, const json_t *cell);
