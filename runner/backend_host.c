@@ -13,12 +13,12 @@
 #include <time.h>
 
 #include "census.h"
+#include "fence.h"
 #include "fill.h"
 #include "host_artifact.h"
 #include "host_cpu.h"
 #include "host_sentinel.h"
 
-enum { ALIGN_BYTES = 256 };
 #define SCRUB_UNKNOWN_BYTES ((int64_t)64 << 20) /* where the size of the last-level cache cannot be read */
 
 struct host {
@@ -92,8 +92,7 @@ static void unpin_team(struct host *h)
 static void *host_alloc(struct backend *b, size_t bytes, struct err *err)
 {
 	struct host *h = host_of(b);
-	size_t want = (bytes + ALIGN_BYTES - 1) / ALIGN_BYTES * ALIGN_BYTES;
-	void *p = want < bytes ? NULL : aligned_alloc(ALIGN_BYTES, want ? want : ALIGN_BYTES);
+	void *p = fence_alloc(bytes);
 	if (!p)
 		err_set(err, "host: cannot allocate %zu bytes (%.1f GiB); this machine has %.1f GiB", bytes,
 			(double)bytes / (1 << 30), (double)h->cpu.memory_bytes / (1 << 30));
@@ -102,7 +101,7 @@ static void *host_alloc(struct backend *b, size_t bytes, struct err *err)
 
 static void host_free(struct backend *b, void *p)
 {
-	free(p);
+	fence_free(p);
 }
 
 static bool host_copy(struct backend *b, void *dst, const void *src, size_t bytes, struct err *err)

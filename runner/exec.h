@@ -10,6 +10,7 @@
 
 #include "backend.h"
 #include "err.h"
+#include "fault.h"
 #include "plan.h"
 
 /* Where the work is, for the watchdog and for the blame: shared with the supervisor, written before each launch. */
@@ -18,6 +19,7 @@ struct exec_beat {
 	char phase[32]; /* "fill", "identity", "timing", … */
 	char arm[64];
 	int32_t round;
+	struct fault_note fault; /* where the process was when the CPU stopped it */
 };
 
 struct exec_sink {

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fence.h"
 #include "fill.h"
 #include "image_block.h"
 
@@ -173,6 +174,8 @@ static bool bring_here(struct stage *st, const struct buffer *b, const uint8_t *
 		block = bytes ? same : NULL;
 		if (block)
 			block->refs++;
+	} else {
+		fence_seal(block->data); /* no arm may change what it is held against */
 	}
 	out->block[k] = block;
 	return true;

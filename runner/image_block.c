@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fence.h"
 #include "fill.h"
 
 /* Copies on the device take at most this part of its memory, so that there is room for what a cell needs later. */
@@ -25,7 +26,7 @@ struct image_block *image_block_host(struct stage *st, const char *name, size_t 
 
 	if (!b)
 		return NULL;
-	b->data = malloc(n ? n : 1);
+	b->data = fence_alloc(n);
 	if (b->data)
 		return b;
 	free(b);
@@ -62,7 +63,7 @@ void image_block_drop(struct image_block *b)
 		b->st->ops->free(b->st->be, b->device);
 		b->st->image_bytes -= b->n;
 	}
-	free(b->data);
+	fence_free(b->data);
 	free(b);
 }
 
@@ -70,15 +71,17 @@ bool image_block_fetch(struct image_block *b, struct err *err)
 {
 	if (b->data)
 		return true;
-	b->data = malloc(b->n ? b->n : 1);
+	b->data = fence_alloc(b->n);
 	if (!b->data)
 		return err_set(err, "%s: no %zu bytes of host memory to look at it", b->name, b->n);
 	if (b->st->ops->download(b->st->be, b->data, b->device, b->n, err)) {
-		if (fill_digest(b->data, b->n) == b->digest)
+		if (fill_digest(b->data, b->n) == b->digest) {
+			fence_seal(b->data);
 			return true;
+		}
 		err_set(err, "%s: the device digests other bytes than it gives to the host", b->name);
 	}
-	free(b->data);
+	fence_free(b->data);
 	b->data = NULL;
 	return false;
 }

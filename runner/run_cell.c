@@ -124,8 +124,11 @@ static bool take_answer(struct run *r, json_t *record, struct worker_answer *ans
 			run_drop_worker(r); /* the next cell gets a process that nobody wrote to */
 		return true;
 	case WORKER_TIMEOUT: record_fail(record, ST_TIMEOUT, answer->reason); break;
-	case WORKER_LOST:
-	case WORKER_CRASHED: record_fail(record, ST_ERROR, answer->reason); break;
+	case WORKER_CRASHED:
+		if (answer->found)
+			break;
+		/* fallthrough */
+	case WORKER_LOST: record_fail(record, ST_ERROR, answer->reason); break;
 	case WORKER_INTERRUPTED: run_drop_worker(r); return false;
 	}
 	run_drop_worker(r);

@@ -171,13 +171,15 @@ static void place(const struct worker *w, char *buf, size_t cap)
 
 static void death(const struct worker *w, char *buf, size_t cap)
 {
-	char where[128];
+	char where[128], what[256];
 
 	place(w, where, sizeof(where));
 	if (WIFSIGNALED(w->status)) {
 		const char *abbrev = sigabbrev_np(WTERMSIG(w->status));
-		snprintf(buf, cap, "killed by SIG%s%s%s", abbrev ? abbrev : "?",
-			 WTERMSIG(w->status) == SIGKILL ? " (by hand, or for want of memory)" : "", where);
+		const bool told = fault_words(&w->beat->fault, what, sizeof(what));
+		snprintf(buf, cap, "killed by SIG%s%s%s%s%s", abbrev ? abbrev : "?",
+			 WTERMSIG(w->status) == SIGKILL ? " (by hand, or for want of memory)" : "", where,
+			 told ? ": " : "", told ? what : "");
 	} else {
 		snprintf(buf, cap, "the worker exited with status %d%s", WEXITSTATUS(w->status), where);
 	}
@@ -211,6 +213,23 @@ static void end_of(struct worker *w, char *buf, size_t cap)
 	}
 	place(w, where, sizeof(where));
 	snprintf(buf, cap, "the worker closed its socket but did not end, and was killed%s", where);
+}
+
+/* The same as an answer: where an arm reached for what is not its own, that is a finding of it. */
+static void crashed(struct worker *w, struct worker_answer *out)
+{
+	char arm[sizeof(w->beat->arm) + 1] = "";
+	json_t *checks = json_object_get(out->facts, "checks");
+
+	end_of(w, out->reason, sizeof(out->reason));
+	memcpy(arm, w->beat->arm, sizeof(w->beat->arm));
+	if (!arm[0])
+		return;
+	if (!json_is_array(checks)) {
+		checks = json_array();
+		json_object_set_new(out->facts, "checks", checks);
+	}
+	out->found = fault_finding(&w->beat->fault, arm, checks);
 }
 
 static void noise(struct worker *w, struct worker_answer *out)
@@ -271,9 +290,10 @@ void supervisor_ask(struct worker *w, json_t *request, int64_t timeout_ns, const
 	/* Whoever dies now has not died in what the request before it did. */
 	memset(w->beat->phase, 0, sizeof(w->beat->phase));
 	memset(w->beat->arm, 0, sizeof(w->beat->arm));
+	memset(&w->beat->fault, 0, sizeof(w->beat->fault));
 	count = w->beat->count;
 	if (!say(w, request)) {
-		end_of(w, out->reason, sizeof(out->reason));
+		crashed(w, out);
 		return;
 	}
 	for (;;) {
@@ -299,7 +319,7 @@ void supervisor_ask(struct worker *w, json_t *request, int64_t timeout_ns, const
 		}
 		/* A dead worker has said what it had to say, also where somebody that it started holds its end of the socket. */
 		if (heard == HEARD_END || (heard == HEARD_NOTHING && dead)) {
-			end_of(w, out->reason, sizeof(out->reason));
+			crashed(w, out);
 			return;
 		}
 		if (heard == HEARD_NOISE) {

@@ -3,7 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { GUARD_BEFORE = 4096, GUARD_AFTER_MIN = 64 * 1024, GUARD_AFTER_MAX = 1024 * 1024, ALIGN = 256 };
+#include "fence.h"
+
+enum { GUARD_BEFORE = 4096, GUARD_AFTER_MIN = 64 * 1024, GUARD_AFTER_MAX = 1024 * 1024, ALIGN = 256, PAGE = 4096 };
 
 uint32_t tensor_elem_bytes(const struct assay_tensor *t)
 {
@@ -272,11 +274,15 @@ bool buffer_create(struct backend *be, const struct assay_tensor *t, const struc
 		b->after = guard_after(s, b->elem_bytes);
 	}
 	b->before = GUARD_BEFORE;
-	/* The guard behind starts at the last byte of data: up to 3 bytes of it lie below the next 4-byte boundary. */
-	b->alloc = backend_ops_of(be)->alloc(be, b->before + round_up(b->bytes, 4) + b->after, err);
+	/* The guard behind starts at the last byte of data: up to 3 bytes of it lie below the next 4-byte boundary. It goes on to the end of a
+	 * page, so that nothing lies between it and whatever stops a write that goes further (fence.h). */
+	const size_t inner = b->before + round_up(b->bytes, 4), total = round_up(inner + b->after, PAGE);
+	b->after = total - inner;
+	b->alloc = backend_ops_of(be)->alloc(be, total, err);
 	if (!b->alloc)
 		return err_prefix(err, "%s", t ? t->name : "workspace");
 	b->data = (unsigned char *)b->alloc + b->before;
+	fence_name(b->alloc, t ? t->name : "workspace", b->before, b->bytes);
 	return true;
 }
 

@@ -1,7 +1,8 @@
 /* tensors: one guarded allocation a tensor, and how its elements lie in it.
  *
- *   | guard before (4 KiB) | data (256-byte aligned) | guard after (64 KiB or one row, whichever is more, at most 1 MiB) |
+ *   | guard before (4 KiB) | data (256-byte aligned) | guard after (64 KiB or one row, whichever is more, at most 1 MiB; to a page's end) |
  *
+ * On the host each lies in a mapping of its own, between fences (fence.h): what is written beyond the guards ends the process.
  * Guards hold a 4-byte word and are scanned after every checked launch. Behind an input the word is NaN in the first pass and a
  * huge finite number in the second (tensor_tail_word), so that an over-read shows in the output. */
 #ifndef ASSAY_TENSORS_H

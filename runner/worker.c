@@ -216,6 +216,7 @@ int worker_main(int argc, char **argv)
 	if (s.beat == MAP_FAILED)
 		return EXIT_BAD;
 	close(beat_fd);
+	fault_watch(&s.beat->fault);
 	s.registry = registry_create();
 	for (json_t *req; (req = listen_once(&s)); json_decref(req)) {
 		const char *op = json_string_value(json_object_get(req, "op"));

@@ -334,6 +334,24 @@ rigs:
         self.assertEqual(ratios('m.jsonl'), ratios('all.jsonl'))
         self.assertEqual(self.records('m.jsonl')[-1]['exit'], 1)
 
+    def test_who_reaches_far_is_wrong(self):
+        self.put('far.yaml', FAULTS[:FAULTS.index('cases:')] + '''cases:
+  - {id: behind, kernels: [probe.faults], geometry: g, arms: {arms: [{split: 2}, overrun_far]}, data: unit, axes: {rows: [32]}, checks: {identity: {against: shipped}}}
+  - {id: ahead, kernels: [probe.faults], geometry: g, arms: {arms: [underrun_far, {split: 2}]}, data: unit, axes: {rows: [32]}, checks: {identity: {against: shipped}}}
+  - {id: after, kernels: [probe.faults], geometry: g, arms: {arms: [{split: 4}]}, data: unit, axes: {rows: [32]}, checks: {identity: {against: shipped}}}
+''')
+        p = self.assay('run', 'far.yaml', '-o', 'far.jsonl', expect=1)
+        cells = {c['case']: c for c in self.cells('far.jsonl')}
+        self.assertEqual({k: c['status'] for k, c in cells.items()}, {'behind': 'wrong', 'ahead': 'wrong', 'after': 'pass'})
+        self.assertRegex(cells['behind']['reason'], r'memory overrun_far: \w.* far behind out: at byte 2097280 of 128; that ended the process')
+        self.assertRegex(cells['ahead']['reason'], r'memory underrun_far: \w.* far before out: 16000 bytes ahead of it; that ended the process')
+        for c, arm in ((cells['behind'], 'overrun_far'), (cells['ahead'], 'underrun_far')):
+            self.assertEqual([f['arm'] for f in c['checks'] if f['status'] != 'pass'], [arm])
+        self.assertIn('exit 1', p.stdout)
+        # The same verdicts from the same file.
+        self.assay('rejudge', 'far.jsonl', '-o', 'again.jsonl', expect=1)
+        self.assertEqual({c['case']: c['status'] for c in self.cells('again.jsonl')}, {k: c['status'] for k, c in cells.items()})
+
     def test_a_crash_costs_one_cell(self):
         self.put('f.yaml', FAULTS)
         p = self.assay('run', 'f.yaml', '-o', 'f.jsonl', expect=1)

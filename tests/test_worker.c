@@ -153,6 +153,42 @@ START_TEST(dies)
 }
 END_TEST
 
+static const struct {
+	const char *arm, *what;
+	int64_t offset;
+} far[] = {
+	{"overrun_far", "writes far behind out: at byte ", 0},
+	{"underrun_far", "writes far before out: 16000 bytes ahead of it", -16000},
+};
+
+/* An arm that reaches beyond all guards is stopped there: the finding says which arm it is, where it reached, and how far. */
+START_TEST(reaches_far)
+{
+	struct worker *w = start();
+	struct worker_answer a;
+	struct cell c;
+	cell_of(&c, far[_i].arm);
+	worker_cell(w, &c, 1, NULL, NULL, NULL, &a);
+	ck_assert_int_eq(a.outcome, WORKER_CRASHED);
+	ck_assert(a.found);
+	ck_assert_msg(strstr(a.reason, far[_i].what + 6), "%s", a.reason);
+	ck_assert(has(a.facts, "memory", far[_i].arm, "wrong"));
+	ck_assert(!has(a.facts, "memory", "shipped", "wrong"));
+	const json_t *checks = json_object_get(a.facts, "checks"),
+		     *f = json_array_get(checks, json_array_size(checks) - 1);
+	ck_assert_str_eq(json_string_value(json_object_get(f, "tensor")), "out");
+	ck_assert_str_eq(json_string_value(json_object_get(f, "where")), _i ? "guard_before" : "guard_after");
+	const int64_t offset = json_integer_value(json_object_get(f, "offset_bytes"));
+	if (far[_i].offset)
+		ck_assert_int_eq(offset, far[_i].offset);
+	else
+		ck_assert_int_ge(offset, 2 << 20);
+	json_decref(a.facts);
+	worker_stop(w);
+	ck_assert(no_child());
+}
+END_TEST
+
 /* Stops this process once the arm hangs, for 2.5 s: another one wakes it, which waits until it is stopped indeed. */
 static void stop_once(void *ctx, const char *phase, const char *arm, int round)
 {
@@ -400,6 +436,7 @@ int main(int argc, char **argv)
 	TCase *t = tcase_create("worker");
 	tcase_add_test(t, cells);
 	tcase_add_loop_test(t, dies, 0, sizeof(ends) / sizeof(*ends));
+	tcase_add_loop_test(t, reaches_far, 0, sizeof(far) / sizeof(*far));
 	tcase_add_test(t, stopped);
 	tcase_add_test(t, interrupt);
 	tcase_add_test(t, noise);

@@ -196,6 +196,21 @@ static int run_underrun(const struct assay_call *call, void *state)
 	return 0;
 }
 
+/* Beyond any guard: 2 MiB behind the output, and 16 KB before it. */
+static int run_overrun_far(const struct assay_call *call, void *state)
+{
+	const struct subject s = right(call);
+	s.out[s.rows + (1 << 19)] = 1;
+	return 0;
+}
+
+static int run_underrun_far(const struct assay_call *call, void *state)
+{
+	const struct subject s = right(call);
+	s.out[-4000] = 1;
+	return 0;
+}
+
 static int run_over_read(const struct assay_call *call, void *state)
 {
 	const struct subject s = right(call);
@@ -337,6 +352,11 @@ static int reference(const struct assay_call *call, int t, const struct assay_ro
 		.ops = { OPS(name_),                                                                                   \
 			 PROBE_CUDA(probe_faults_cuda_##name_) }                                                       \
 	}
+/* The same on the host alone. */
+#define FAULT_HOST(name_, doc_)                                                                                        \
+	{                                                                                                              \
+		.name = #name_, .flags = ASSAY_ARM_BITWISE | ASSAY_ARM_FAULT, .doc = doc_, .ops = { OPS(name_) }       \
+	}
 /* One of faults_end.c; on_device: its like there, or NULL. */
 #define FAULT_END(name_, on_device, doc_)                                                                              \
 	{                                                                                                              \
@@ -373,6 +393,8 @@ static const struct assay_arm arms[] = {
 	FAULT(inf, "the first element is infinite"),
 	FAULT(overrun, "writes one element beyond the output"),
 	FAULT(underrun, "writes one element before the output"),
+	FAULT_HOST(overrun_far, "writes 2 MiB beyond the output"),
+	FAULT_HOST(underrun_far, "writes 16,000 bytes before the output"),
 	FAULT(over_read, "adds 0 times the row beyond a: only a NaN there shows"),
 	FAULT(over_read_max, "maximum with what is beyond a: only a huge number there shows"),
 	FAULT(changes_input, "flips a bit of a"),
