@@ -6,6 +6,7 @@
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "diag.h"
@@ -62,13 +63,24 @@ static FILE *open_out(const struct options *o)
 	return f;
 }
 
+/* False, with a message, where it could not be written to its end. Half a table is none and is taken away; a device is no file of ours. */
 static bool close_out(FILE *f, const struct options *o)
 {
+	struct stat st;
+	errno = 0;
+	bool written = fflush(f) == 0 && !ferror(f);
 	if (f == stdout)
-		return fflush(f) == 0;
-	if (fclose(f) == 0)
+		return written;
+	int why = errno;
+	if (fclose(f) != 0 && written) {
+		written = false;
+		why = errno;
+	}
+	if (written)
 		return true;
-	fprintf(stderr, "assay table: cannot write %s: %s\n", o->out, strerror(errno));
+	fprintf(stderr, "assay table: cannot write %s%s%s\n", o->out, why ? ": " : "", why ? strerror(why) : "");
+	if (lstat(o->out, &st) == 0 && S_ISREG(st.st_mode))
+		unlink(o->out);
 	return false;
 }
 

@@ -119,6 +119,8 @@ int main(int argc, char **argv)
 		print_help(stderr);
 		exit(EXIT_USAGE);
 	}
+	/* A file size limit is an error of a write, with a message, as a full disk is; in a worker too. */
+	signal(SIGXFSZ, SIG_IGN);
 	const char *verb = argv[1];
 	if (strcmp(verb, "__worker") == 0)
 		exit(worker_main(argc - 1, argv + 1));

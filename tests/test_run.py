@@ -2,7 +2,9 @@
 """test_run.py ASSAY SOURCE_ROOT: assay run and assay show from outside: output, usage. No assertion depends on a time."""
 import json
 import os
+import resource
 import shutil
+import signal
 import subprocess
 
 from run_base import ASSAY, FAULTS, ROOT, RunBase, main, work_suite
@@ -79,6 +81,38 @@ class Run(RunBase):
         self.put('w.yaml', work_suite(100, 2))
         p = self.assay('run', 'w.yaml', '-o', '/dev/full', expect=3)
         self.assertIn('No space left', p.stderr)
+
+    def limited(self, size, *args, expect=0):
+        """A command that may write files of so many bytes."""
+        def limit():
+            signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+        p = subprocess.run([ASSAY, *args], cwd=self.dir, env=self.env, capture_output=True, text=True, timeout=60, preexec_fn=limit)
+        self.assertEqual(p.returncode, expect, p.stderr)
+        return p
+
+    def test_a_file_size_limit_is_an_error_of_a_write(self):
+        self.put('w.yaml', work_suite(100, 4))
+        self.assay('run', 'w.yaml', '-o', 'whole.jsonl', expect=0)
+        lines = self.get('whole.jsonl').splitlines(keepends=True)
+        two = len(''.join(lines[:3])) + 100  # header, two cells, and a part of the third
+        for size, more in ((100, 4), (two, 2)):
+            p = self.limited(size, 'run', 'w.yaml', '-o', 'cut.jsonl', '--force', expect=3)
+            self.assertIn('File too large', p.stderr)
+            self.assertLessEqual(os.path.getsize(os.path.join(self.dir, 'cut.jsonl')), size)
+            # What was written is whole lines, and the run goes on from there.
+            self.assertTrue(all(line.endswith('}\n') for line in self.get('cut.jsonl').splitlines(keepends=True)))
+            p = self.assay('run', 'w.yaml', '-o', 'cut.jsonl', '--resume', expect=0)
+            self.assertEqual(len(self.cells('cut.jsonl')), 4)
+        # Every other command that writes: told, exit 3, and no half file where a whole one is expected.
+        for args, out in ((('rejudge', 'whole.jsonl', '-o', 'r.jsonl'), None), (('merge', 'whole.jsonl', '-o', 'm.jsonl', '--partial'), None),
+                          (('report', 'whole.jsonl', '-o', 'r.html'), 'r.html'), (('report', 'whole.jsonl', '-o', 'r.csv'), 'r.csv'),
+                          (('diff', 'whole.jsonl', 'whole.jsonl', '-o', 'd.txt'), 'd.txt'),
+                          (('table', 'suggest', 'whole.jsonl', '--key', 'steps', '-o', 't.yaml'), 't.yaml'),
+                          (('run', 'w.yaml', '--no-fork', '--filter', 'steps=100', '-o', 'nf.jsonl'), None)):
+            p = self.limited(100, *args, expect=3)
+            self.assertRegex(p.stderr, 'cannot write|File too large', args)
+            self.assertNotIn(out, os.listdir(self.dir))
 
     def test_reader_goes_away(self):
         self.put('w.yaml', work_suite(100, 40))
