@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "conduct.h"
 #include "escape.h"
 #include "finding.h"
 
@@ -116,7 +117,7 @@ bool check_launch(struct stage *st, struct ready *r, uint32_t poison, enum tail 
 {
 	struct err why = {{0}};
 
-	if (!guards_left(st, err) || !check_heal(st, err))
+	if (!conduct_before(st, r->subject, err) || !guards_left(st, err) || !check_heal(st, err))
 		return false;
 	enum run_result rr = ready_check(st, r, poison, tail, inspect, out, &why);
 
@@ -132,7 +133,7 @@ bool check_launch(struct stage *st, struct ready *r, uint32_t poison, enum tail 
 	else
 		escape_seen(r->subject, out->escaped_ns);
 	check_fp(st, r->subject);
-	return true;
+	return conduct_after(st, r->subject, err);
 }
 
 void check_fp(struct stage *st, const struct subject *s)

@@ -6,6 +6,7 @@
 
 #include "calibrate.h"
 #include "check_cell.h"
+#include "conduct.h"
 #include "controls.h"
 #include "escape.h"
 #include "exec_facts.h"
@@ -151,6 +152,7 @@ static bool checks_run(struct run *r, struct err *err)
 		return false;
 	if (!facts_digests(r->st, r->ev, &r->sha, err))
 		return false;
+	conduct_rest(r->st);
 	tell(r);
 	for (size_t k = 0; k < sizeof(check) / sizeof(*check); k++) {
 		if (!asked(r->c, (enum check_kind)k))
@@ -243,7 +245,8 @@ static bool timing_run(struct run *r, struct err *err)
 		if (!state_read(r, &before, err) || !state_read(r, &before, err))
 			return false;
 		rounds_free(&r->rounds);
-		bool ok = rounds_run(r->st, &job, &r->x->warm, &r->rounds, err);
+		bool ok = conduct_look(r->st, err) && rounds_run(r->st, &job, &r->x->warm, &r->rounds, err) &&
+			  conduct_look(r->st, err);
 		r->timed = true;
 		facts_measure(r->st, &m, &r->rounds, r->facts);
 		if (!ok)
@@ -266,6 +269,7 @@ static bool timing_run(struct run *r, struct err *err)
 			   (long long)m.proof.probe_bytes >> 10, m.proof.ratio);
 	if (t->scrub == SCRUB_NONE)
 		stage_note(r->st, "warm: no scrub");
+	conduct_rest(r->st);
 	tell(r);
 	return r->rounds.n == 0 ||
 	       (check_again(r->st, r->ev, (int)r->rounds.launches, err) && escape_settle(r->st, err));

@@ -20,12 +20,15 @@ struct exec_beat {
 	char arm[64];
 	int32_t round;
 	struct fault_note fault; /* where the process was when the CPU stopped it */
+	int32_t spent; /* what an arm made of this process cannot be undone: no other cell is to run in it */
+	char said[128]; /* last words of a worker that cannot answer; empty: none */
 };
 
 struct exec_sink {
 	struct exec_beat *beat; /* never NULL */
 	void (*part)(void *ctx, json_t *facts); /* facts so far (borrowed), after each stage: survives a crash */
 	void *ctx;
+	int link; /* the descriptor by which the facts are sent, which an arm may close; 0: none */
 };
 
 struct exec;

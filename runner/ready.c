@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "conduct.h"
 #include "fp_control.h"
 #include "monotonic.h"
 #include "stage.h"
@@ -78,6 +79,7 @@ bool ready_derive(struct stage *st, struct ready *r, uint32_t poison, struct err
 			return false;
 	r->error[0] = '\0';
 	struct env_saved saved;
+	conduct_acts(st, r->subject);
 	env_enter(r->subject->arm, &saved);
 	const uint64_t fp = fp_control_get();
 	int rc = r->subject->ops->derive(&r->call);
@@ -112,6 +114,7 @@ static bool capture(struct stage *st, struct ready *r, struct err *err)
 	 * not counted, and launch once only what they are there for: their inout tensors have no pristine copy. */
 	if (r->scene == &st->main && ready_check(st, r, TENSOR_POISON_A, TAIL_NAN, true, &seen, err) != RUN_OK)
 		return false;
+	conduct_acts(st, r->subject);
 	env_enter(r->subject->arm, &saved);
 	const uint64_t fp = fp_control_get();
 	r->graph = st->ops->graph_capture(st->be, &l, &r->graph_kernels, err);
@@ -164,6 +167,7 @@ struct ready *ready_create(struct stage *st, struct scene *sc, struct subject *s
 		r->call.workspace = r->workspace.data;
 	}
 	if (s->ops->plan) {
+		conduct_acts(st, s);
 		env_enter(s->arm, &saved);
 		const uint64_t fp = fp_control_get();
 		rc = s->ops->plan(&r->call, &r->state);
@@ -192,6 +196,7 @@ void ready_destroy(struct stage *st, struct ready *r)
 	if (r->graph)
 		st->ops->graph_free(st->be, r->graph);
 	if (r->planned && r->subject->ops->finish) {
+		conduct_acts(st, r->subject);
 		const uint64_t fp = fp_control_get();
 		r->subject->ops->finish(r->state);
 		fp_control_set(fp);
@@ -210,6 +215,7 @@ bool ready_enqueue(struct stage *st, struct ready *r, struct err *err)
 	bool ok;
 
 	st->unseen = true;
+	conduct_acts(st, r->subject);
 
 	if (flips)
 		env_enter(r->subject->arm, &saved);

@@ -120,8 +120,8 @@ static bool take_answer(struct run *r, json_t *record, struct worker_answer *ans
 	switch (answer->outcome) {
 	case WORKER_FAILED: record_fail(record, ST_ERROR, answer->reason); /* fallthrough */
 	case WORKER_OK:
-		if (outside)
-			run_drop_worker(r); /* the next cell gets a process that nobody wrote to */
+		if (outside || answer->spent)
+			run_drop_worker(r); /* the next cell gets a process that nobody wrote to, or made another one of */
 		return true;
 	case WORKER_TIMEOUT: record_fail(record, ST_TIMEOUT, answer->reason); break;
 	case WORKER_CRASHED:

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "conduct.h"
 #include "finding.h"
 #include "monotonic.h"
 
@@ -174,6 +175,8 @@ bool stage_prepare(struct stage *st, struct err *err)
 			continue;
 		stage_beat(st, "plan", s->name, 0);
 		s->ready = ready_create(st, &st->main, s, &why);
+		if (!st->lost && !conduct_look(st, &why))
+			st->lost = true;
 		if (st->lost)
 			return err_set(err, "%s: %s", s->name, why.text);
 		if (!s->ready)
@@ -248,7 +251,8 @@ struct stage *stage_create(struct backend *be, struct inputs *inputs, const stru
 				   desc->name, (double)inputs_limit(inputs) / (1 << 20));
 	}
 	stage_beat(st, "fill", NULL, 0);
-	if (!stage_load(st, 0, false, err) || !scene_create(st, &c->point, 0, &st->main, err))
+	if (!stage_load(st, 0, false, err) || !scene_create(st, &c->point, 0, &st->main, err) ||
+	    !conduct_begin(st, err))
 		goto fail;
 	subjects_of(st, null_arm);
 	return st;
@@ -259,12 +263,17 @@ fail:
 
 void stage_destroy(struct stage *st)
 {
+	struct err ignored;
+
 	if (!st)
 		return;
 	for (int i = 0; i < st->n_subjects; i++) {
 		ready_destroy(st, st->subject[i].ready);
 		json_decref(st->subject[i].artifact);
+		if (!st->lost)
+			conduct_look(st, &ignored); /* at what finish() left */
 	}
+	conduct_finish(st);
 	scene_destroy(st, &st->main);
 	inputs_unpin(st->inputs);
 	free(st);

@@ -37,6 +37,8 @@ struct subject {
 	bool left_fp; /* left other floating-point control bits behind; they were put back (fp_control.h) */
 	int fp_looks; /* launches after which the whole team was looked at for that */
 	char fp_words[96];
+	int looks; /* checked launches that were followed by a whole look at the process (conduct.h) */
+	unsigned strayed; /* what of the process it was told to have changed, a bit each */
 	int64_t escaped_ns; /* the longest that work was seen to run on after its queue was done, not yet settled (escape.h) */
 	int escapes; /* launches that it was seen in, as long as it is not settled */
 	struct ready *ready; /* in the main scene; NULL until stage_prepare */
@@ -66,6 +68,13 @@ struct stage_cost {
 	int64_t launch_ns, scrub_ns;
 };
 
+/* Whose code ran since the last look at the process: one subject's, or several's, `one` the last of them. */
+struct acts {
+	struct subject *one;
+	bool several;
+};
+
+struct surroundings;
 struct stage {
 	struct backend *be;
 	const struct backend_ops *ops;
@@ -84,6 +93,9 @@ struct stage {
 	const struct subject *
 		spoiler; /* may have written to what is not its own, and nobody has looked at that since (check_heal) */
 	int nan_only; /* >= 0: TAIL_NAN stands behind this tensor only, TAIL_HUGE behind the others */
+	struct surroundings *around; /* the process as it was before any arm ran */
+	struct acts acts[2]; /* since the last look of any kind, and since the last whole one */
+	unsigned strayed; /* as a subject's, of nobody in particular */
 	bool lost; /* the device is gone for this process */
 	bool null_arm;
 	struct stage_cost cost;

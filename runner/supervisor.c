@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "exec.h"
+#include "finding.h"
 #include "monotonic.h"
 #include "offspring.h"
 #include "plain.h"
@@ -176,12 +177,20 @@ static void death(const struct worker *w, char *buf, size_t cap)
 	place(w, where, sizeof(where));
 	if (WIFSIGNALED(w->status)) {
 		const char *abbrev = sigabbrev_np(WTERMSIG(w->status));
+		const int sig = WTERMSIG(w->status);
+		const bool timer = sig == SIGALRM || sig == SIGVTALRM || sig == SIGPROF;
 		const bool told = fault_words(&w->beat->fault, what, sizeof(what));
+		/* What a timer sends comes in whichever arm is running then. */
 		snprintf(buf, cap, "killed by SIG%s%s%s%s%s", abbrev ? abbrev : "?",
-			 WTERMSIG(w->status) == SIGKILL ? " (by hand, or for want of memory)" : "", where,
-			 told ? ": " : "", told ? what : "");
+			 sig == SIGKILL ? " (by hand, or for want of memory)"
+			 : timer        ? " (of a timer that some arm had set, not this one perhaps)"
+					: "",
+			 where, told ? ": " : "", told ? what : "");
 	} else {
-		snprintf(buf, cap, "the worker exited with status %d%s", WEXITSTATUS(w->status), where);
+		memcpy(what, w->beat->said, sizeof(w->beat->said));
+		what[sizeof(w->beat->said)] = '\0';
+		snprintf(buf, cap, "the worker exited with status %d%s%s%s", WEXITSTATUS(w->status), where,
+			 what[0] ? ": " : "", what);
 	}
 }
 
@@ -218,7 +227,7 @@ static void end_of(struct worker *w, char *buf, size_t cap)
 /* The same as an answer: where an arm reached for what is not its own, that is a finding of it. */
 static void crashed(struct worker *w, struct worker_answer *out)
 {
-	char arm[sizeof(w->beat->arm) + 1] = "";
+	char said[sizeof(w->beat->said) + 1] = "", arm[sizeof(w->beat->arm) + 1] = "";
 	json_t *checks = json_object_get(out->facts, "checks");
 
 	end_of(w, out->reason, sizeof(out->reason));
@@ -230,6 +239,9 @@ static void crashed(struct worker *w, struct worker_answer *out)
 		json_object_set_new(out->facts, "checks", checks);
 	}
 	out->found = fault_finding(&w->beat->fault, arm, checks);
+	memcpy(said, w->beat->said, sizeof(w->beat->said));
+	if (said[0] && !out->found)
+		out->found = finding_add(checks, "run", arm, "error", "%s", said) != NULL;
 }
 
 static void noise(struct worker *w, struct worker_answer *out)
@@ -267,6 +279,7 @@ static bool take_event(struct worker *w, json_t *event, struct worker_answer *ou
 			       : !strcmp(outcome, "failed") ? WORKER_FAILED
 							    : WORKER_LOST;
 		snprintf(out->reason, sizeof(out->reason), "%s", error ? error : "");
+		out->spent = w->beat->spent != 0;
 		if (out->outcome == WORKER_LOST)
 			put_down(w);
 	}
@@ -291,6 +304,8 @@ void supervisor_ask(struct worker *w, json_t *request, int64_t timeout_ns, const
 	memset(w->beat->phase, 0, sizeof(w->beat->phase));
 	memset(w->beat->arm, 0, sizeof(w->beat->arm));
 	memset(&w->beat->fault, 0, sizeof(w->beat->fault));
+	memset(w->beat->said, 0, sizeof(w->beat->said));
+	w->beat->spent = 0;
 	count = w->beat->count;
 	if (!say(w, request)) {
 		crashed(w, out);

@@ -47,6 +47,7 @@ struct worker_answer {
 	enum worker_outcome outcome;
 	json_t *facts; /* new reference; partial where not OK; may be an empty object */
 	char reason[768]; /* "killed by SIGSEGV in arm split=4, phase identity" */
+	bool spent; /* an arm made of the process what cannot be undone: no other cell is to run in it */
 	bool found; /* CRASHED, and a finding in the facts says what the arm did: it is wrong, and no error of the cell */
 };
 /* Runs a cell there. Blocks; kills the worker after timeout_ns without a sign of life, or when *interrupted becomes true. After any

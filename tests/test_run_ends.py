@@ -352,6 +352,27 @@ rigs:
         self.assay('rejudge', 'far.jsonl', '-o', 'again.jsonl', expect=1)
         self.assertEqual({c['case']: c['status'] for c in self.cells('again.jsonl')}, {k: c['status'] for k, c in cells.items()})
 
+    def test_who_changes_the_process_is_told_whatever_the_order(self):
+        cells, arms = '', ('leaves_timer', 'leaves_omp', 'leaves_signals', 'leaves_thread', 'closes_files')
+        for arm in arms:
+            for first in (0, 1):
+                order = [arm, '{split: 2}'] if first else ['{split: 2}', arm]
+                cells += ('  - {id: %s-%d, kernels: [probe.faults], geometry: g, arms: {arms: [%s]}, data: unit, axes: {rows: [32]}, '
+                          'checks: {identity: {against: shipped}, regression: {select: split=2, against: shipped}}}\n'
+                          % (arm, first, ', '.join(order)))
+                cells += ('  - {id: after-%s-%d, kernels: [probe.faults], geometry: g, arms: {arms: [{split: 4}]}, data: unit, axes: {rows: [32]}, '
+                          'checks: {identity: {against: shipped}}}\n' % (arm, first))
+        self.put('leaves.yaml', FAULTS[:FAULTS.index('cases:')] + 'cases:\n' + cells + 'rigs:\n  - {match: {}, timing: diagnostic}\n')
+        self.assay('run', 'leaves.yaml', '-o', 'leaves.jsonl', expect=3)
+        for c in self.cells('leaves.jsonl'):
+            bad = [(f['check'], f['arm'], f['status']) for f in c['checks'] if f['status'] != 'pass']
+            if c['case'].startswith('after-'):
+                self.assertEqual((c['status'], bad), ('pass', []), c['case'])
+            else:
+                arm = c['case'][:-2]
+                status = 'error' if arm == 'closes_files' else 'invalid'
+                self.assertEqual((c['status'], bad), (status, [('run', arm, status)]), c['reason'])
+
     def test_a_crash_costs_one_cell(self):
         self.put('f.yaml', FAULTS)
         p = self.assay('run', 'f.yaml', '-o', 'f.jsonl', expect=1)

@@ -25,6 +25,7 @@ extern const struct assay_arm_ops *const zoo_two; /* of the arm `two`, to find i
  * of an input. */
 extern float *(*zoo_far)(const void *x);
 extern bool zoo_far_guard;
+extern void (*zoo_stray)(void); /* what the arm `strays` does besides */
 extern float *zoo_packed; /* the w that was packed last */
 /* Launches of all arms so far: the late ones break their rule from their 12th on. */
 extern int zoo_launches;

@@ -12,6 +12,7 @@ struct zoo_seen zoo_seen;
 int zoo_launches;
 float *(*zoo_far)(const void *x);
 bool zoo_far_guard;
+void (*zoo_stray)(void);
 float *zoo_packed;
 
 static const struct assay_param params[] = {
@@ -270,6 +271,15 @@ static int run_far(const struct assay_call *call, void *state)
 	return 0;
 }
 
+/* Right, and does something to the process. */
+static int run_strays(const struct assay_call *call, void *state)
+{
+	compute(call, false);
+	if (zoo_stray)
+		zoo_stray();
+	return 0;
+}
+
 /* As `far`, and its outputs are wrong. */
 static int run_far_wrong(const struct assay_call *call, void *state)
 {
@@ -323,6 +333,7 @@ OPS(scratch, .run = run_scratch, .workspace_bytes = workspace);
 OPS(workspace_overrun, .run = run_workspace_overrun, .workspace_bytes = workspace);
 OPS(two, .run = run_two);
 OPS(far, .run = run_far);
+OPS(strays, .run = run_strays);
 OPS(far_wrong, .run = run_far_wrong);
 OPS(far_dirty, .run = run_far_dirty, .workspace_bytes = workspace);
 OPS(rounds_up, .run = run_rounds_up);
@@ -355,6 +366,7 @@ static const struct assay_arm arms[] = {
 	ARM(two),
 	ARM(env),
 	ARM(far),
+	ARM(strays),
 	ARM(far_wrong),
 	ARM(far_dirty),
 	ARM(rounds_up),

@@ -357,7 +357,7 @@ static int reference(const struct assay_call *call, int t, const struct assay_ro
 	{                                                                                                              \
 		.name = #name_, .flags = ASSAY_ARM_BITWISE | ASSAY_ARM_FAULT, .doc = doc_, .ops = { OPS(name_) }       \
 	}
-/* One of faults_end.c; on_device: its like there, or NULL. */
+/* One of faults_end.c or faults_leaves.c; on_device: its like there, or NULL. */
 #define FAULT_END(name_, on_device, doc_)                                                                              \
 	{                                                                                                              \
 		.name = #name_, .flags = ASSAY_ARM_BITWISE | ASSAY_ARM_FAULT, .doc = doc_,                             \
@@ -417,6 +417,11 @@ static const struct assay_arm arms[] = {
 	FAULT_END(crash, PROBE_CUDA(probe_faults_cuda_crash), "writes to address 0"),
 	FAULT_END(stack, NULL, "needs 256 MiB of stack"),
 	FAULT_END(leaves_ftz, NULL, "right, but leaves the CPU flushing denormals to zero"),
+	FAULT_END(leaves_timer, NULL, "right, but leaves a timer running that will send SIGALRM"),
+	FAULT_END(leaves_omp, NULL, "right, but leaves OpenMP with another number of threads"),
+	FAULT_END(leaves_thread, NULL, "right, but leaves a thread that never rests"),
+	FAULT_END(leaves_signals, NULL, "right, but leaves SIGSEGV ignored"),
+	FAULT_END(closes_files, NULL, "right, but closes every descriptor that it has not opened"),
 	FAULT_END(exits, PROBE_CUDA(probe_faults_cuda_exits), "ends its process with status 0"),
 	FAULT_END(fails, PROBE_CUDA(probe_faults_cuda_fails), "returns an error"),
 	FAULT_END(fails_sometimes, PROBE_CUDA(probe_faults_cuda_fails_sometimes),

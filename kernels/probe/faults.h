@@ -14,4 +14,8 @@ extern const struct assay_arm_ops probe_faults_late, probe_faults_hang, probe_fa
 	probe_faults_exits, probe_faults_fails, probe_faults_fails_sometimes, probe_faults_stdout_noise,
 	probe_faults_leaves_ftz;
 
+/* Host arms of faults_leaves.c. */
+extern const struct assay_arm_ops probe_faults_leaves_timer, probe_faults_leaves_omp, probe_faults_leaves_thread,
+	probe_faults_leaves_signals, probe_faults_closes_files;
+
 #endif
