@@ -132,29 +132,6 @@ const char *report_word(const struct report_file *f)
 	}
 }
 
-static bool all_pairs(const struct report *r)
-{
-	for (size_t i = 0; i < r->n_files; i++)
-		if (!r->file[i].text->pair)
-			return false;
-	return true;
-}
-
-const char *report_yardstick(const struct report *r)
-{
-	return all_pairs(r) ? "base" : "shipped";
-}
-
-const char *report_judged(const struct report *r)
-{
-	return all_pairs(r) ? "head" : "served";
-}
-
-bool report_failed(const struct row *row)
-{
-	return row && (row->status <= ST_REGRESSION || row->status == ST_XPASS || row->status == ST_N);
-}
-
 const char *report_reason(const json_t *cell)
 {
 	if (*text_get(cell, "reason"))
@@ -197,13 +174,4 @@ void report_interval(char buf[64], double lo, double hi)
 	else
 		snprintf(buf, 64, "%s .. %s", isfinite(lo) ? text_ratio(a, lo) : "0",
 			 isfinite(hi) ? text_ratio(b, hi) : "inf");
-}
-
-const json_t *report_arm(const json_t *cell, const char *name)
-{
-	const json_t *arm;
-	size_t i;
-	json_array_foreach(json_object_get(cell, "arms"), i,
-			   arm) if (name && strcmp(text_get(arm, "name"), name) == 0) return arm;
-	return NULL;
 }

@@ -68,17 +68,45 @@ struct report_look {
 };
 enum { REPORT_APART = 3 };
 size_t report_looks(const struct report *r, size_t file, bool waived, struct report_look **out);
-/* 1 where the cell failed (an xpass too), 0 where not. */
-bool report_failed(const struct row *row);
+/* The kinds of what a cell can be, each with a word and a colour of its own in every format. */
+enum report_kind {
+	REPORT_FAILED, /* the kernel does what it must not (an xpass too) */
+	REPORT_INVALID, /* what was measured cannot be believed: nothing is said of the kernel */
+	REPORT_UNDECIDED,
+	REPORT_WAIVED,
+	REPORT_SKIPPED,
+	REPORT_PASSED,
+	REPORT_KINDS
+};
+enum report_kind report_kind(const struct row *row);
+const char *report_tone(enum report_kind k); /* the class of its colour */
+bool report_failed(const struct row *row); /* row NULL: false */
+bool report_invalid(const struct row *row);
+/* A status as people read it, here and in the terminal: "undecided" for inconclusive, "waived" for xfail. The record's own words are for machines. */
+const char *report_status_word(enum cell_status s);
 /* Text of the cell's reason, or of its first bad finding; "" where there is none. */
 const char *report_reason(const json_t *cell);
 /* "t_q=4,kv=2048" */
 void report_point(FILE *f, const json_t *cell);
 /* Of a ratio check over cells: "accumulator/mmq.q8_0/wide/m=16: f32 over s32". */
 void report_aggregate_name(FILE *f, const json_t *aggregate);
-/* "shipped" and "served"; "base" and "head" where every file is of two builds (assay ab). */
+/* "shipped" and "served"; "base" and "head" where every file is of two builds (assay ab). Where ratio checks were timed, which serve nothing:
+ * the arm that the ratios are over ("yardstick" where they are over several), and "compared". */
 const char *report_yardstick(const struct report *r);
 const char *report_judged(const struct report *r);
+/* The arm that a cell's ratio is of: what is served, or what a ratio check compares. NULL: none. */
+const char *report_judged_arm(const struct row *row);
+/* Ratio and interval of an arm as every part of a report shows them: those of the verdict for the judged arm, else those of its summary. */
+struct report_ratio {
+	double ratio, lo, hi; /* NAN where there is none */
+};
+struct report_ratio report_arm_ratio(const struct row *row, const json_t *arm);
+/* The bar of a ratio check: "at least +10 pp", "" where it has none. */
+void report_bar(char buf[64], const json_t *aggregate);
+/* What the bar is held against, "-23.4 pp", the lower end of its mean; "" without a bar. */
+void report_bar_end(char buf[64], const json_t *aggregate);
+/* Why a ratio check is judged as it is, a sentence; never empty where it has a bar or is invalid. */
+void report_bar_why(char buf[600], const json_t *aggregate);
 /* An interval of ratios as "0.742 .. 0.755", "-" where there is none. */
 void report_interval(char buf[64], double lo, double hi);
 /* report_controls.c: what the ratios of a file rest on, as a table. */

@@ -121,7 +121,7 @@ void html_controls(FILE *f, const struct report *r)
 				continue;
 			if (shown++ == 0) {
 				fputs("<section id=\"controls\"><h2>What the ratios rest on</h2><div class=\"scroll\">"
-				      "<table class=\"data\"><thead><tr>",
+				      "<table class=\"data stack\"><thead><tr>",
 				      f);
 				if (r->n_files > 1)
 					html_th(f, "file", false);
@@ -130,12 +130,12 @@ void html_controls(FILE *f, const struct report *r)
 					html_th(f, titles[c], false);
 				fputs("</tr></thead><tbody>\n", f);
 			}
-			fputs("<tr><td>", f);
+			fputs("<tr><td class=\"wrap\">", f);
 			if (r->n_files > 1) {
 				markup_xml(f, r->file[k].label);
-				fputs("</td><td>", f);
+				fputs("</td><td class=\"wrap\">", f);
 			}
-			name_words(f, a, markup_xml);
+			name_words(f, a, html_name);
 			fputs("</td>", f);
 			row(f, a, before, "<td class=\"long\">", "</td>", markup_xml);
 			fputs("</tr>\n", f);

@@ -28,12 +28,13 @@ static void number_column(FILE *f, double x)
 	fputc(',', f);
 }
 
-static void cell_lines(FILE *f, const struct report_file *file, const json_t *cell, json_t *axes)
+static void cell_lines(FILE *f, const struct report_file *file, size_t at, json_t *axes)
 {
 	static const char *const numbers[] = {"n",        "median_ns",   "mean_ns",      "min_ns", "q1_ns",
 					      "q3_ns",    "ratio",       "lo",           "hi",     "se",
 					      "gb_per_s", "tflop_per_s", "peak_fraction"};
-	const json_t *arms = json_object_get(cell, "arms");
+	const json_t *cell = file->v.cell[at], *arms = json_object_get(cell, "arms");
+	const struct row *row = &file->text->row[at];
 	size_t n = json_array_size(arms);
 	/* A cell that never came to its arms has a line too. */
 	for (size_t i = 0; i < (n ? n : 1); i++) {
@@ -50,14 +51,18 @@ static void cell_lines(FILE *f, const struct report_file *file, const json_t *ce
 		text_column(f, report_reason(cell));
 		text_column(f, text_get(arm, "name"));
 		text_column(f, text_get(arm, "role"));
+		const struct report_ratio shown = report_arm_ratio(row, arm);
 		bool selected = arm && *text_get(cell, "selected") &&
 				strcmp(text_get(cell, "selected"), text_get(arm, "name")) == 0;
 		fprintf(f, "%d,", selected);
 		number_column(f, text_number(cell, "margin"));
 		for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++) {
-			double x = text_number(s, numbers[k]);
-			/* Ends of the interval are ratios here, as beside them. */
-			number_column(f, strcmp(numbers[k], "lo") == 0 || strcmp(numbers[k], "hi") == 0 ? exp(x) : x);
+			/* As every other format has them: the judged arm's are those of the verdict; ends are ratios, as beside them. */
+			number_column(f, !json_is_object(s)                 ? NAN
+					 : strcmp(numbers[k], "ratio") == 0 ? shown.ratio
+					 : strcmp(numbers[k], "lo") == 0    ? shown.lo
+					 : strcmp(numbers[k], "hi") == 0    ? shown.hi
+									    : text_number(s, numbers[k]));
 		}
 		markup_csv(f, text_get(arm, "out_sha256"));
 		fputs("\r\n", f);
@@ -75,6 +80,6 @@ void report_csv(const struct report *r, FILE *f)
 	      f);
 	for (size_t i = 0; i < r->n_files; i++)
 		for (size_t k = 0; k < r->file[i].v.n_cells; k++)
-			cell_lines(f, &r->file[i], r->file[i].v.cell[k], axes);
+			cell_lines(f, &r->file[i], k, axes);
 	json_decref(axes);
 }

@@ -16,12 +16,7 @@ void html_status(FILE *f, const struct row *row)
 		fputs("<span class=\"chip none\">absent</span>", f);
 		return;
 	}
-	const char *name = row->status < ST_N ? status_name(row->status) : "unknown";
-	const char *tone = report_failed(row)               ? "bad"
-			   : row->status == ST_INCONCLUSIVE ? "unsure"
-			   : row->status == ST_PASS         ? "good"
-							    : "none";
-	fprintf(f, "<span class=\"chip %s\">%s</span>", tone, name);
+	fprintf(f, "<span class=\"chip %s\">%s</span>", report_tone(report_kind(row)), report_status_word(row->status));
 }
 
 void html_th(FILE *f, const char *text, bool number)
@@ -149,16 +144,16 @@ static void pictures(const struct report *r, FILE *f, const struct report_plots 
 		size_t out = report_plot_ratios_left_out(plots, i);
 		html_file_label(f, r, i);
 		snprintf(caption, sizeof caption,
-			 "Ratio to %s with its interval; red bars are margins, red triangles failures%s",
+			 "Ratio to %s with its interval; red bars are margins, red triangles failures, squares what is "
+			 "invalid%s",
 			 report_yardstick(r), out ? "" : ".");
 		if (out)
 			snprintf(caption + strlen(caption), sizeof caption - strlen(caption),
 				 "; the %d slowest, %zu faster ones are left out.", REPORT_MAX_RATIOS, out);
 		html_figure(f, report_plot_ratios(plots, i), caption);
-		html_figure(f, report_plot_roofline(plots, i),
-			    r->file[i].text->pair
-				    ? "Roofline: head arms against the peaks that the run's calibration reached."
-				    : "Roofline: served arms against the peaks that the run's calibration reached.");
+		snprintf(caption, sizeof caption,
+			 "Roofline: %s arms against the peaks that the run's calibration reached.", report_judged(r));
+		html_figure(f, report_plot_roofline(plots, i), caption);
 		if (plots && !report_plot_ratios(plots, i) && !report_plot_roofline(plots, i))
 			fprintf(f, "<p class=\"note\">Nothing was timed against %s here.</p>\n", report_yardstick(r));
 	}

@@ -3,13 +3,22 @@
 
 #include "report_html.h"
 
+static bool has_kind(const struct report *r, enum report_kind kind)
+{
+	for (size_t k = 0; k < r->n_files; k++)
+		for (size_t i = 0; i < r->file[k].text->n_rows; i++)
+			if (report_kind(&r->file[k].text->row[i]) == kind)
+				return true;
+	return false;
+}
+
 /* ---- winners -------------------------------------------------------------------------------------------------------- */
 
 enum { MAX_WINNERS = 256 };
 
 struct winner {
 	const char *kernel, *arm, *role;
-	size_t cells, served, fastest, faster, slower;
+	size_t cells, judged, fastest, faster, slower, invalid;
 	double ln_sum;
 };
 
@@ -37,16 +46,17 @@ static void take_cell(struct winner *w, size_t *n, const json_t *cell, const str
 		struct winner *x = find(w, n, text_get(cell, "kernel"), name, role);
 		if (!x)
 			continue;
-		bool shipped = strcmp(role, "shipped") == 0;
-		double ratio = shipped ? 1 : text_number(s, "ratio");
-		if (!(ratio > 0))
+		const struct report_ratio ratio = report_arm_ratio(row, arm);
+		const char *judged = report_judged_arm(row);
+		if (!(ratio.ratio > 0))
 			continue;
 		x->cells++;
-		x->ln_sum += log(ratio);
-		x->faster += text_number(s, "hi") < 0;
-		x->slower += text_number(s, "lo") > 0;
+		x->ln_sum += log(ratio.ratio);
+		x->faster += ratio.hi < 1;
+		x->slower += ratio.lo > 1;
+		x->invalid += report_invalid(row);
 		x->fastest += row->best && strcmp(row->best, name) == 0;
-		x->served += row->selected && strcmp(row->selected, name) == 0;
+		x->judged += judged && strcmp(judged, name) == 0;
 	}
 }
 
@@ -64,7 +74,7 @@ void html_winners(FILE *f, const struct report *r)
 			take_cell(w, &n, r->file[k].v.cell[i], &r->file[k].text->row[i]);
 		fputs("<div>", f);
 		html_file_label(f, r, k);
-		fputs("<div class=\"scroll\"><table class=\"data\"><thead><tr>", f);
+		fputs("<div class=\"scroll\"><table class=\"data stack\"><thead><tr>", f);
 		html_th(f, "kernel", false);
 		html_th(f, "arm", false);
 		html_th(f, "role", false);
@@ -74,6 +84,8 @@ void html_winners(FILE *f, const struct report *r)
 		html_th(f, "slower", true);
 		html_th(f, "fastest", true);
 		html_th(f, report_judged(r), true);
+		if (has_kind(r, REPORT_INVALID))
+			html_th(f, "invalid", true);
 		fputs("</tr></thead><tbody>\n", f);
 		for (size_t i = 0; i < n; i++) {
 			char buf[24];
@@ -86,8 +98,9 @@ void html_winners(FILE *f, const struct report *r)
 			fputs("</td>", f);
 			double ratio = exp(w[i].ln_sum / (double)w[i].cells);
 			html_td_number(f, ratio, text_ratio(buf, ratio));
-			const size_t count[] = {w[i].cells, w[i].faster, w[i].slower, w[i].fastest, w[i].served};
-			for (size_t c = 0; c < 5; c++)
+			const size_t count[] = {w[i].cells,   w[i].faster, w[i].slower,
+						w[i].fastest, w[i].judged, w[i].invalid};
+			for (size_t c = 0; c < (has_kind(r, REPORT_INVALID) ? 6 : 5); c++)
 				fprintf(f, "<td class=\"num\">%zu</td>", count[c]);
 			fputs("</tr>\n", f);
 		}
@@ -128,10 +141,14 @@ static void keys(FILE *f, const struct report *r, size_t line)
 		const struct row *row = r->line[line].cell[k].row;
 		if (!row)
 			continue;
-		fprintf(f, "status=%s&#10;", row->status < ST_N ? status_name(row->status) : "unknown");
-		if (row->selected) {
+		const char *word = row->status < ST_N ? status_name(row->status) : "unknown",
+			   *judged = report_judged_arm(row);
+		fprintf(f, "status=%s&#10;", word);
+		if (strcmp(word, report_status_word(row->status)) != 0)
+			fprintf(f, "status=%s&#10;", report_status_word(row->status));
+		if (judged) {
 			fprintf(f, "%s=", report_judged(r));
-			markup_xml(f, row->selected);
+			markup_xml(f, judged);
 			fputs("&#10;", f);
 		}
 	}
@@ -152,7 +169,7 @@ static void file_columns(FILE *f, const struct report *r, size_t line, size_t fi
 	}
 	html_td_number(f, row->shipped_ns, text_us(buf, row->shipped_ns));
 	fputs("<td>", f);
-	markup_xml(f, row->is_ratio ? text_get(json_object_get(c->json, "ratio_check"), "of") : row->selected);
+	markup_xml(f, report_judged_arm(row));
 	fputs("</td>", f);
 	html_td_number(f, row->selected_ns, text_us(buf, row->selected_ns));
 	html_td_number(f, row->trivial ? 1 : row->ratio, text_ratio(buf, row->trivial ? 1 : row->ratio));
@@ -175,17 +192,23 @@ static void file_columns(FILE *f, const struct report *r, size_t line, size_t fi
 
 void html_cells(FILE *f, const struct report *r)
 {
-	const bool best = r->n_files < 3; /* room */
+	const bool best = r->n_files == 1; /* room; an opened cell has both */
 	fputs("<section id=\"cells\"><h2>Cells</h2>\n<p class=\"tools\"><label class=\"filter\">filter "
 	      "<input id=\"filter\" type=\"search\" autocomplete=\"off\" spellcheck=\"false\" "
 	      "placeholder=\"absorb kv&gt;=32768 status!=pass\"></label>",
 	      f);
-	static const char *const quick[][2] = {{"all", ""},
-					       {"failed", "is:failed"},
-					       {"undecided", "status=inconclusive"}};
-	for (size_t i = 0; i < 3; i++)
-		fprintf(f, "<button type=\"button\" class=\"quick\" data-filter=\"%s\">%s</button>", quick[i][1],
-			quick[i][0]);
+	static const struct {
+		const char *name, *filter;
+		enum report_kind kind;
+	} quick[] = {{"all", "", REPORT_KINDS},
+		     {"failed", "is:failed", REPORT_FAILED},
+		     {"invalid", "status=invalid", REPORT_INVALID},
+		     {"undecided", "status=undecided", REPORT_UNDECIDED},
+		     {"waived", "status=waived", REPORT_WAIVED}};
+	for (size_t i = 0; i < sizeof quick / sizeof *quick; i++)
+		if (i < 2 || has_kind(r, quick[i].kind))
+			fprintf(f, "<button type=\"button\" class=\"quick\" data-filter=\"%s\">%s</button>",
+				quick[i].filter, quick[i].name);
 	fputs("<output id=\"count\" for=\"filter\"></output></p>\n<div class=\"scroll tall\"><table class=\"data\" "
 	      "id=\"cell-table\"><thead>",
 	      f);
@@ -216,10 +239,15 @@ void html_cells(FILE *f, const struct report *r)
 	}
 	fputs("</tr></thead><tbody>\n", f);
 	for (size_t i = 0; i < r->n_lines; i++) {
-		bool failed = false;
-		for (size_t k = 0; k < r->n_files; k++)
+		bool failed = false, invalid = false;
+		for (size_t k = 0; k < r->n_files; k++) {
 			failed |= report_failed(r->line[i].cell[k].row);
-		fprintf(f, "<tr id=\"row-%zu\" data-i=\"%zu\"%s data-k=\"", i, i, failed ? " class=\"failed\"" : "");
+			invalid |= report_invalid(r->line[i].cell[k].row);
+		}
+		fprintf(f, "<tr id=\"row-%zu\" data-i=\"%zu\"%s data-k=\"", i, i,
+			failed    ? " class=\"failed\""
+			: invalid ? " class=\"invalid\""
+				  : "");
 		keys(f, r, i);
 		fprintf(f, "\"><th scope=\"row\" data-v=\"%zu\"><a href=\"#cell-%zu\" data-open=\"%zu\">", i, i, i);
 		html_name(f, r->line[i].name);
@@ -233,16 +261,15 @@ void html_cells(FILE *f, const struct report *r)
 
 /* ---- for the script ------------------------------------------------------------------------------------------------- */
 
-static json_t *arms_json(const json_t *cell)
+static json_t *arms_json(const json_t *cell, const struct row *row)
 {
 	json_t *out = json_object();
 	const json_t *arm;
 	size_t i;
 	json_array_foreach(json_object_get(cell, "arms"), i, arm)
 	{
-		const json_t *s = json_object_get(arm, "summary");
 		const char *role = text_get(arm, "role");
-		double ratio = strcmp(role, "shipped") == 0 ? 1 : text_number(s, "ratio");
+		const double ratio = report_arm_ratio(row, arm).ratio;
 		if (ratio > 0 && isfinite(ratio) && strcmp(role, "null") != 0)
 			json_object_set_new(out, text_get(arm, "name"), json_real(round(ratio * 1e5) / 1e5));
 	}
@@ -261,10 +288,11 @@ void html_data(FILE *f, const struct report *r)
 			json_t *one = c->json ? json_object() : json_null();
 			if (c->json) {
 				json_object_set_new(one, "served",
-						    c->row->selected ? json_string(c->row->selected) : json_null());
+						    report_judged_arm(c->row) ? json_string(report_judged_arm(c->row))
+									      : json_null());
 				json_object_set_new(one, "best",
 						    c->row->best ? json_string(c->row->best) : json_null());
-				json_object_set_new(one, "arms", arms_json(c->json));
+				json_object_set_new(one, "arms", arms_json(c->json, c->row));
 			}
 			json_array_append_new(list, one);
 		}

@@ -42,10 +42,15 @@ static void arms(FILE *f, const json_t *cell, const struct row *row, bool pair)
 	{
 		const json_t *s = json_object_get(arm, "summary"), *art = json_object_get(arm, "artifact");
 		const char *name = text_get(arm, "name");
-		bool served = row->selected && strcmp(row->selected, name) == 0;
+		const char *judged = report_judged_arm(row);
+		const struct report_ratio ratio = report_arm_ratio(row, arm);
+		bool served = judged && strcmp(judged, name) == 0;
 		fprintf(f, "<tr%s><th scope=\"row\">", served ? " class=\"served\"" : "");
 		markup_xml(f, name);
-		fprintf(f, "%s</th><td>", served && !pair ? " <small>served</small>" : "");
+		fprintf(f, "%s</th><td>",
+			served && row->is_ratio ? " <small>compared</small>"
+			: served && !pair       ? " <small>served</small>"
+						: "");
 		markup_xml(f, text_get(arm, "role"));
 		fputs("</td>", f);
 		if (json_is_string(json_object_get(arm, "unsupported"))) {
@@ -57,8 +62,8 @@ static void arms(FILE *f, const json_t *cell, const struct row *row, bool pair)
 		fprintf(f, "<td class=\"num\">%lld</td>", (long long)text_integer(s, "n"));
 		fprintf(f, "<td class=\"num\">%s</td>", text_us(buf, text_number(s, "median_ns")));
 		fprintf(f, "<td class=\"num\">%s</td>", text_us(buf, text_number(s, "min_ns")));
-		fprintf(f, "<td class=\"num\">%s</td>", text_ratio(buf, text_number(s, "ratio")));
-		report_interval(buf, exp(text_number(s, "lo")), exp(text_number(s, "hi")));
+		fprintf(f, "<td class=\"num\">%s</td>", text_ratio(buf, json_is_object(s) ? ratio.ratio : NAN));
+		report_interval(buf, ratio.lo, ratio.hi);
 		fprintf(f, "<td class=\"iv\">%s</td>", buf);
 		const double rate[] = {text_number(s, "gb_per_s"), text_number(s, "tflop_per_s"),
 				       100 * text_number(s, "peak_fraction"), text_number(art, "registers"),
@@ -329,17 +334,34 @@ static void one_file(FILE *f, const struct report *r, size_t line, size_t file, 
 	fputs("</div>\n", f);
 }
 
+/* Which cells are opened on paper: what failed or is invalid, of those that say the same one. The caller frees it. */
+static bool *printed(const struct report *r)
+{
+	bool *on = calloc(r->n_lines + 1, sizeof *on);
+	if (!on)
+		abort();
+	for (size_t k = 0; k < r->n_files; k++) {
+		struct report_look *look;
+		const size_t n = report_looks(r, k, false, &look);
+		for (size_t i = 0; i < n; i++)
+			for (size_t c = 0; c < (look[i].n <= REPORT_APART ? look[i].n : 1); c++) {
+				const struct row *row = r->line[look[i].line[c]].cell[k].row;
+				on[look[i].line[c]] |= report_failed(row) || report_invalid(row);
+			}
+	}
+	return on;
+}
+
 void html_details(FILE *f, const struct report *r, const struct report_plots *plots)
 {
+	bool *on_paper = printed(r);
 	for (size_t i = 0; i < r->n_lines; i++) {
-		bool failed = false;
-		for (size_t k = 0; k < r->n_files; k++)
-			failed |= report_failed(r->line[i].cell[k].row);
-		fprintf(f, "<template id=\"cell-%zu\"%s data-name=\"", i, failed ? " class=\"failed\"" : "");
+		fprintf(f, "<template id=\"cell-%zu\"%s data-name=\"", i, on_paper[i] ? " class=\"print\"" : "");
 		markup_xml(f, r->line[i].name);
 		fputs("\">", f);
 		for (size_t k = 0; k < r->n_files; k++)
 			one_file(f, r, i, k, plots);
 		fputs("</template>\n", f);
 	}
+	free(on_paper);
 }

@@ -361,14 +361,14 @@ static void artifact_row(FILE *f, const struct report *r, size_t file, const jso
 	fputs("</td><td>", f);
 	markup_xml(f, text_get(arm, "name"));
 	fputs("</td>", f);
-	fprintf(f, "<td><code>%.12s</code></td><td>", text_get(art, "hash"));
+	fprintf(f, "<td><code>%.12s</code></td><td class=\"wrap\">", text_get(art, "hash"));
 	char *point = NULL;
 	size_t n = 0;
 	FILE *m = open_memstream(&point, &n);
 	if (m) {
 		report_point(m, cell);
 		fclose(m);
-		markup_xml(f, point);
+		html_name(f, point);
 		free(point);
 	}
 	if (cells > 1)
@@ -379,7 +379,7 @@ static void artifact_row(FILE *f, const struct report *r, size_t file, const jso
 		snprintf(buf, sizeof buf, x == floor(x) ? "%.0f" : "%.4g", x);
 		html_td_number(f, x, isfinite(x) ? buf : "-");
 	}
-	fputs("<td>", f);
+	fputs("<td class=\"long\">", f);
 	census_differences(f, shipped, arm);
 	fputs("</td></tr>\n", f);
 }

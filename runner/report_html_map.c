@@ -101,7 +101,11 @@ static void map_begin(const struct report *r, struct map *m, const json_t *first
 
 static char mark_of(const struct row *r)
 {
-	return report_failed(r) ? '!' : r->status == ST_INCONCLUSIVE ? '?' : r->status == ST_XFAIL ? 'w' : 0;
+	return report_failed(r)               ? '!'
+	       : report_invalid(r)            ? 'i'
+	       : r->status == ST_INCONCLUSIVE ? '?'
+	       : r->status == ST_XFAIL        ? 'w'
+					      : 0;
 }
 
 static void map_cell(FILE *f, const struct report *r, size_t line, size_t file)
@@ -115,7 +119,10 @@ static void map_cell(FILE *f, const struct report *r, size_t line, size_t file)
 	char buf[24];
 	double ratio = row->trivial ? 1 : row->ratio;
 	fprintf(f, "<td><button type=\"button\" class=\"heat%s\" data-open=\"%zu\" data-file=\"%zu\"",
-		report_failed(row) ? " fail" : "", line, file);
+		report_failed(row)    ? " fail"
+		: report_invalid(row) ? " void"
+				      : "",
+		line, file);
 	if (ratio > 0)
 		fprintf(f, " data-r=\"%.6g\"", ratio);
 	fputs(" title=\"", f);
@@ -124,7 +131,7 @@ static void map_cell(FILE *f, const struct report *r, size_t line, size_t file)
 	if (ratio > 0)
 		fputs(text_ratio(buf, ratio), f);
 	else
-		fputs(row->status < ST_N ? status_name(row->status) : "?", f);
+		fputs(report_status_word(row->status), f);
 	if (mark_of(row))
 		fprintf(f, "<sup>%c</sup>", mark_of(row));
 	fputs("</button></td>", f);
@@ -234,7 +241,7 @@ void html_maps(FILE *f, const struct report *r)
 		report_judged(r));
 	fputs("<option value=\"*\">fastest</option></select></label>"
 	      "<span class=\"scale\"><i></i> faster <i class=\"mid\"></i> 1.000 <i class=\"slow\"></i> slower</span> "
-	      "<small>! failed, ? undecided, w waived; a cell opens with all its samples</small></p>\n"
+	      "<small>! failed, i invalid, ? undecided, w waived; a cell opens with all its samples</small></p>\n"
 	      "<div class=\"kernels\">\n",
 	      f);
 	json_t *seen = json_object(); /* "case kernel" */

@@ -39,44 +39,55 @@ static void extremes(FILE *f, const struct report_file *file)
 		     pair ? "fastest head arm, of base" : "fastest served arm, of shipped", "good");
 }
 
-/* Ratio checks: how many of their bars are met, where there are bars, and how many ratios are believed. */
+/* Ratio checks: how many of those with a bar meet it, and how many of the others are believed. */
 static void bars(FILE *f, const struct report_file *file)
 {
-	size_t asked = 0, met = 0, none = 0;
+	size_t asked = 0, met = 0, others = 0, believed = 0;
 	char value[64];
 	for (size_t i = 0; i < file->v.n_other; i++) {
-		const char *verdict = text_get(file->v.other[i], "verdict");
-		if (!json_object_get(file->v.other[i], "check"))
+		const json_t *a = file->v.other[i];
+		const char *verdict = text_get(a, "verdict");
+		char bar[64];
+		if (!json_object_get(a, "check"))
 			continue;
-		asked++;
-		met += strcmp(verdict, "met") == 0;
-		none += strcmp(verdict, "none") == 0;
+		report_bar(bar, a);
+		asked += *bar != 0;
+		met += *bar && strcmp(verdict, "met") == 0;
+		others += *bar == 0;
+		believed += *bar == 0 && strcmp(verdict, "none") == 0;
 	}
-	if (asked == 0)
-		return;
-	snprintf(value, sizeof value, "%zu / %zu", met + none, asked);
-	tile(f, value, none == asked ? "ratios believed" : "ratios that meet their bar",
-	     met + none < asked ? "bad" : "good");
+	if (asked) {
+		snprintf(value, sizeof value, "%zu / %zu", met, asked);
+		tile(f, value, "ratios that meet their bar", met < asked ? "bad" : "good");
+	}
+	if (others) {
+		snprintf(value, sizeof value, "%zu / %zu", believed, others);
+		tile(f, value, "ratios believed", believed < others ? "void" : "good");
+	}
 }
 
+/* A tile a status that occurred, in its words and its colour; together they are all cells of the file. */
 static void counts(FILE *f, const struct report_file *file)
 {
 	const struct text *t = file->text;
 	char value[64];
-	int64_t failed = 0, not_run = t->by_status[ST_SKIP] + t->by_status[ST_XFAIL];
-	for (int s = 0; s < ST_N; s++)
-		if (s <= ST_REGRESSION || s == ST_XPASS)
-			failed += t->by_status[s];
-	snprintf(value, sizeof value, "%lld", (long long)failed);
-	tile(f, value, "failed", failed ? "bad" : "");
-	snprintf(value, sizeof value, "%lld", (long long)t->by_status[ST_INCONCLUSIVE]);
-	tile(f, value, "undecided", t->by_status[ST_INCONCLUSIVE] ? "unsure" : "");
-	snprintf(value, sizeof value, "%lld / %zu", (long long)t->by_status[ST_PASS], file->v.n_cells);
-	tile(f, value, "passed", !failed && t->by_status[ST_PASS] ? "good" : "");
-	if (not_run) {
-		snprintf(value, sizeof value, "%lld", (long long)not_run);
-		tile(f, value, "skipped or waived", "");
+	bool failed = false, whole = true;
+	for (size_t i = 0; i < t->n_rows; i++)
+		failed |= report_failed(&t->row[i]);
+	if (!failed)
+		tile(f, "0", "failed", "");
+	for (int s = 0; s < ST_N; s++) {
+		const struct row of = {.status = (enum cell_status)s};
+		const int64_t n = t->by_status[s] + (s == ST_INVALID ? t->by_status[ST_INVALID_DATA] : 0);
+		if (s == ST_INVALID_DATA || s == ST_PASS || n == 0)
+			continue;
+		whole &= s == ST_SKIP || s == ST_XFAIL;
+		const char *tone = report_tone(report_kind(&of));
+		snprintf(value, sizeof value, "%lld", (long long)n);
+		tile(f, value, report_status_word((enum cell_status)s), strcmp(tone, "none") == 0 ? "" : tone);
 	}
+	snprintf(value, sizeof value, "%lld / %zu", (long long)t->by_status[ST_PASS], file->v.n_cells);
+	tile(f, value, report_status_word(ST_PASS), whole && t->by_status[ST_PASS] ? "good" : "");
 	snprintf(value, sizeof value, "%lld / %zu", (long long)t->kept_right, file->v.n_cells);
 	tile(f, value, "right in every check of bits", "");
 	bars(f, file);
@@ -181,8 +192,17 @@ static void aggregate_name(FILE *f, const json_t *a)
 		return;
 	report_aggregate_name(m, a);
 	fclose(m);
-	markup_xml(f, name);
+	html_name(f, name);
 	free(name);
+}
+
+static const char *verdict_tone(const json_t *aggregate)
+{
+	const char *v = text_get(aggregate, "verdict");
+	return strcmp(v, "met") == 0       ? "good"
+	       : strcmp(v, "none") == 0    ? "none"
+	       : strcmp(v, "invalid") == 0 ? report_tone(REPORT_INVALID)
+					   : "bad";
 }
 
 /* A bar that is missed, or a ratio that cannot be believed. */
@@ -236,8 +256,11 @@ static void look_item(FILE *f, const struct report *r, size_t file, const struct
 
 static bool same_trouble(const json_t *a, const json_t *b)
 {
+	char bar_a[64], bar_b[64];
+	report_bar(bar_a, a);
+	report_bar(bar_b, b);
 	return strcmp(text_get(a, "verdict"), text_get(b, "verdict")) == 0 &&
-	       strcmp(text_get(a, "reason"), text_get(b, "reason")) == 0;
+	       strcmp(text_get(a, "reason"), text_get(b, "reason")) == 0 && strcmp(bar_a, bar_b) == 0;
 }
 
 static bool said_before(const struct report_file *file, size_t i)
@@ -248,22 +271,35 @@ static bool said_before(const struct report_file *file, size_t i)
 	return false;
 }
 
-/* An aggregate, and those after it that are in the same trouble. */
+/* An aggregate, and those after it that are in the same trouble; each with the number that its bar is held against. */
 static void aggregate_item(FILE *f, const struct report_file *file, size_t i)
 {
 	const json_t *a = file->v.other[i];
 	const char *sep = "";
-	fputs("<li><span class=\"chip bad\">ratio ", f);
+	char bar[64], end[64];
+	fprintf(f, "<li><span class=\"chip %s\">ratio ", verdict_tone(a));
 	markup_xml(f, text_get(a, "verdict"));
 	fputs("</span> ", f);
-	for (size_t k = i; k < file->v.n_other; k++)
-		if (k == i || (wants_a_look(file->v.other[k]) && same_trouble(a, file->v.other[k]))) {
-			fputs(sep, f);
-			aggregate_name(f, file->v.other[k]);
-			sep = "; ";
-		}
+	for (size_t k = i; k < file->v.n_other; k++) {
+		const json_t *x = file->v.other[k];
+		if (k != i && !(wants_a_look(x) && same_trouble(a, x)))
+			continue;
+		fputs(sep, f);
+		aggregate_name(f, x);
+		report_bar_end(end, x);
+		if (*end && strcmp(text_get(a, "verdict"), "missed") == 0)
+			fprintf(f, " <b>%s</b>", end);
+		sep = "; ";
+	}
+	report_bar(bar, a);
 	fputs("<br><span class=\"why\">", f);
-	markup_xml(f, *text_get(a, "reason") ? text_get(a, "reason") : "the interval's lower end is below the bar");
+	if (*text_get(a, "reason"))
+		markup_xml(f, text_get(a, "reason"));
+	else
+		fprintf(f, "by the lower end of the %s; the bar is %s",
+			strcmp(text_get(json_object_get(a, "bar"), "by"), "weighted") == 0 ? "weighted total"
+											   : "geomean",
+			bar);
 	fputs("</span></li>\n", f);
 }
 
@@ -302,58 +338,66 @@ void html_attention(FILE *f, const struct report *r)
 	fputs("</section>\n", f);
 }
 
+static void aggregate_head(FILE *f, const struct report *r)
+{
+	fputs("<section id=\"ratios\"><h2>Ratios</h2><div class=\"scroll\"><table class=\"data stack\"><thead><tr>", f);
+	if (r->n_files > 1)
+		html_th(f, "file", false);
+	html_th(f, "of what", false);
+	html_th(f, "geomean", true);
+	html_th(f, "interval", false);
+	html_th(f, "weighted total", true);
+	html_th(f, "cells", true);
+	html_th(f, "bar", false);
+	html_th(f, "verdict", false);
+	html_th(f, "why", false);
+	fputs("</tr></thead><tbody>\n", f);
+}
+
+static void aggregate_row(FILE *f, const struct report *r, size_t file, const json_t *a, char before[600])
+{
+	const json_t *g = json_object_get(a, "geomean"), *w = json_object_get(a, "weighted");
+	char ratio[24], interval[64], bar[64], why[600];
+	fputs("<tr>", f);
+	if (r->n_files > 1) {
+		fputs("<td class=\"wrap\">", f);
+		markup_xml(f, r->file[file].label);
+		fputs("</td>", f);
+	}
+	fputs("<td class=\"wrap\">", f);
+	aggregate_name(f, a);
+	fputs("</td>", f);
+	double x = text_number(g, "ratio");
+	html_td_number(f, x, text_ratio(ratio, x));
+	report_interval(interval, text_number(g, "lo"), text_number(g, "hi"));
+	fprintf(f, "<td class=\"iv\">%s</td>", interval);
+	x = text_number(w, "ratio");
+	html_td_number(f, x, text_ratio(ratio, x));
+	report_bar(bar, a);
+	fprintf(f, "<td class=\"num\">%lld of %lld</td><td>%s</td><td><span class=\"chip %s\">",
+		(long long)text_integer(g, "n"), (long long)text_integer(g, "of"), *bar ? bar : "none",
+		verdict_tone(a));
+	markup_xml(f, text_get(a, "verdict"));
+	fputs("</span></td><td class=\"long\">", f);
+	report_bar_why(why, a);
+	markup_xml(f, *why && strcmp(why, before) == 0 ? "as above" : why);
+	strcpy(before, why);
+	fputs("</td></tr>\n", f);
+}
+
 void html_aggregates(FILE *f, const struct report *r)
 {
 	size_t shown = 0;
-	const char *before = NULL;
-	for (size_t k = 0; k < r->n_files; k++)
+	for (size_t k = 0; k < r->n_files; k++) {
+		char before[600] = ""; /* another file's reasons are its own */
 		for (size_t i = 0; i < r->file[k].v.n_other; i++) {
-			const json_t *a = r->file[k].v.other[i], *g = json_object_get(a, "geomean");
-			const json_t *w = json_object_get(a, "weighted");
-			if (!json_object_get(a, "check"))
+			if (!json_object_get(r->file[k].v.other[i], "check"))
 				continue;
-			char ratio[24], interval[64];
-			if (shown++ == 0) {
-				fputs("<section id=\"ratios\"><h2>Ratios</h2><div class=\"scroll\"><table "
-				      "class=\"data\">"
-				      "<thead><tr>",
-				      f);
-				if (r->n_files > 1)
-					html_th(f, "file", false);
-				html_th(f, "of what", false);
-				html_th(f, "geomean", true);
-				html_th(f, "interval", false);
-				html_th(f, "weighted total", true);
-				html_th(f, "cells", true);
-				html_th(f, "bar", false);
-				html_th(f, "why", false);
-				fputs("</tr></thead><tbody>\n", f);
-			}
-			fputs("<tr><td>", f);
-			if (r->n_files > 1) {
-				markup_xml(f, r->file[k].label);
-				fputs("</td><td>", f);
-			}
-			aggregate_name(f, a);
-			fputs("</td>", f);
-			double x = text_number(g, "ratio");
-			html_td_number(f, x, text_ratio(ratio, x));
-			report_interval(interval, text_number(g, "lo"), text_number(g, "hi"));
-			fprintf(f, "<td>%s</td>", interval);
-			x = text_number(w, "ratio");
-			html_td_number(f, x, text_ratio(ratio, x));
-			fprintf(f, "<td class=\"num\">%lld of %lld</td><td><span class=\"chip %s\">",
-				(long long)text_integer(g, "n"), (long long)text_integer(g, "of"),
-				strcmp(text_get(a, "verdict"), "met") == 0    ? "good"
-				: strcmp(text_get(a, "verdict"), "none") == 0 ? "none"
-									      : "bad");
-			markup_xml(f, text_get(a, "verdict"));
-			fputs("</span></td><td class=\"long\">", f);
-			const char *why = text_get(a, "reason");
-			markup_xml(f, *why && before && strcmp(why, before) == 0 ? "as above" : why);
-			before = why;
-			fputs("</td></tr>\n", f);
+			if (shown++ == 0)
+				aggregate_head(f, r);
+			aggregate_row(f, r, k, r->file[k].v.other[i], before);
 		}
+	}
 	if (shown)
 		fputs("</tbody></table></div></section>\n", f);
 }

@@ -95,7 +95,7 @@ static void test_case(FILE *f, const json_t *cell, const struct row *row, enum o
 	const char *const element = o == FAILED ? "failure" : o == BROKEN ? "error" : "skipped";
 	fprintf(f, ">\n      <%s", element);
 	const char *reason = report_reason(cell);
-	attribute(f, "message", *reason ? reason : status_name(row->status));
+	attribute(f, "message", *reason ? reason : report_status_word(row->status));
 	if (o == SKIPPED) {
 		fputs("/>\n    </testcase>\n", f);
 		return;
@@ -140,7 +140,9 @@ static void aggregate_case(FILE *f, const struct report_file *file, const json_t
 		return;
 	}
 	fprintf(f, ">\n      <%s", o == FAILED ? "failure" : "error");
-	attribute(f, "message", *text_get(a, "reason") ? text_get(a, "reason") : "the bar is not met");
+	char why[600];
+	report_bar_why(why, a);
+	attribute(f, "message", why);
 	attribute(f, "type", o == FAILED ? "bar" : "invalid");
 	fprintf(f, "/>\n    </testcase>\n");
 }

@@ -6,7 +6,7 @@
 
 static bool wanted(const struct row *row, bool waived)
 {
-	return report_failed(row) || row->status == ST_INCONCLUSIVE || row->diagnostic_slower ||
+	return report_failed(row) || report_invalid(row) || row->status == ST_INCONCLUSIVE || row->diagnostic_slower ||
 	       (waived && row->status == ST_XFAIL);
 }
 

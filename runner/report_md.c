@@ -24,7 +24,7 @@ static void heading(FILE *f, const struct report_file *file)
 	for (int s = 0; s < ST_N; s++)
 		if (file->text->by_status[s]) {
 			fprintf(f, "%s**%lld** %s", comma, (long long)file->text->by_status[s],
-				status_name((enum cell_status)s));
+				report_status_word((enum cell_status)s));
 			comma = ", ";
 		}
 	fprintf(f, "%s of %lld cells", *comma ? "" : "none", (long long)text_integer(h, "cells"));
@@ -52,9 +52,10 @@ static void heading(FILE *f, const struct report_file *file)
 static void finding(FILE *f, const struct report *r, size_t k, const struct report_look *l, size_t first, size_t n)
 {
 	const struct report_cell *c = &r->line[l->line[first]].cell[k];
-	const bool failed = report_failed(c->row);
+	const bool failed = report_failed(c->row) || report_invalid(c->row);
 	fprintf(f, "| %s%s%s | ", failed ? "**" : "",
-		c->row->diagnostic_slower ? "slower (diagnostic)" : text_get(c->json, "status"), failed ? "**" : "");
+		c->row->diagnostic_slower ? "slower (diagnostic)" : report_status_word(c->row->status),
+		failed ? "**" : "");
 	markup_md_code(f, text_short_id(c->json));
 	if (n > 1)
 		fprintf(f, " and %zu more, alike", n - 1);
@@ -106,33 +107,36 @@ static void aggregate_name(FILE *f, const json_t *a)
 static void aggregates(FILE *f, const struct report_file *file)
 {
 	bool any = false;
-	const char *before = NULL;
+	char before[600] = "";
 	for (size_t i = 0; i < file->v.n_other; i++) {
 		const json_t *a = file->v.other[i], *g = json_object_get(a, "geomean");
 		const json_t *w = json_object_get(a, "weighted");
 		if (!json_object_get(a, "check"))
 			continue;
-		char ratio[24], interval[64];
+		char ratio[24], interval[64], bar[64], why[600];
 		if (!any)
-			fputs("| ratio | geomean | 95 % interval | weighted | n | bar |\n|---|--:|---|--:|--:|---|\n",
+			fputs("| ratio | geomean | 95 % interval | weighted | n | bar | verdict | why |\n"
+			      "|---|--:|---|--:|--:|---|---|---|\n",
 			      f);
 		any = true;
 		fputs("| ", f);
 		aggregate_name(f, a);
 		report_interval(interval, text_number(g, "lo"), text_number(g, "hi"));
 		fprintf(f, " | %s | %s |", text_ratio(ratio, text_number(g, "ratio")), interval);
-		fprintf(f, " %s | %lld of %lld | %s ", text_ratio(ratio, text_number(w, "ratio")),
-			(long long)text_integer(g, "n"), (long long)text_integer(g, "of"), text_get(a, "verdict"));
-		const char *why = text_get(a, "reason");
-		markup_md(f, *why && before && strcmp(why, before) == 0 ? "as above" : why);
-		before = why;
+		report_bar(bar, a);
+		fprintf(f, " %s | %lld of %lld | %s | %s | ", text_ratio(ratio, text_number(w, "ratio")),
+			(long long)text_integer(g, "n"), (long long)text_integer(g, "of"), *bar ? bar : "none",
+			text_get(a, "verdict"));
+		report_bar_why(why, a);
+		markup_md(f, *why && strcmp(why, before) == 0 ? "as above" : why);
+		strcpy(before, why);
 		fputs(" |\n", f);
 	}
 	if (any)
 		fputc('\n', f);
 }
 
-static void all_cells(FILE *f, const struct report_file *file)
+static void all_cells(FILE *f, const struct report *r, const struct report_file *file)
 {
 	size_t shown = 0;
 	char ratio[24], interval[64];
@@ -142,23 +146,21 @@ static void all_cells(FILE *f, const struct report_file *file)
 	fprintf(f,
 		"| cell | status | %s us | %s | us | ratio | interval | fastest |\n"
 		"|---|---|--:|---|--:|--:|---|---|\n",
-		file->text->pair ? "base" : "shipped", file->text->pair ? "head" : "served");
+		report_yardstick(r), report_judged(r));
 	for (size_t i = 0; i < file->v.n_cells && shown < MD_MAX_ROWS; i++, shown++) {
 		const json_t *cell = file->v.cell[i];
-		const struct row *r = &file->text->row[i];
+		const struct row *row = &file->text->row[i];
 		fputs("| ", f);
 		markup_md(f, text_short_id(cell));
-		fprintf(f, " | %s |", text_get(cell, "status"));
-		md_us(f, r->shipped_ns);
+		fprintf(f, " | %s |", report_status_word(row->status));
+		md_us(f, row->shipped_ns);
 		fputc(' ', f);
-		markup_md(f, r->is_ratio   ? text_get(json_object_get(cell, "ratio_check"), "of")
-			     : r->selected ? r->selected
-					   : "-");
+		markup_md(f, report_judged_arm(row) ? report_judged_arm(row) : "-");
 		fputs(" |", f);
-		md_us(f, r->selected_ns);
-		report_interval(interval, r->lo, r->hi);
-		fprintf(f, " %s | %s | ", text_ratio(ratio, r->ratio), r->trivial ? "is the shipped" : interval);
-		markup_md(f, r->best ? r->best : "-");
+		md_us(f, row->selected_ns);
+		report_interval(interval, row->lo, row->hi);
+		fprintf(f, " %s | %s | ", text_ratio(ratio, row->ratio), row->trivial ? "is the shipped" : interval);
+		markup_md(f, row->best ? row->best : "-");
 		fputs(" |\n", f);
 	}
 	if (shown < file->v.n_cells)
@@ -194,6 +196,6 @@ void report_md(const struct report *r, FILE *f)
 		}
 		if (file->text->n_advice)
 			fputc('\n', f);
-		all_cells(f, file);
+		all_cells(f, r, file);
 	}
 }

@@ -18,6 +18,7 @@ struct report_plots {
 #define OTHER "rgb '#010104'"
 #define FAINT "rgb '#010106'"
 #define GRID "rgb '#010107'"
+#define VOID "rgb '#010105'" /* as --void of the page */
 #define BAD "rgb '#010108'"
 
 static void frame(FILE *s)
@@ -44,6 +45,12 @@ struct band {
 	bool again;
 };
 
+static bool is_judged(const struct row *row, const char *arm)
+{
+	const char *judged = report_judged_arm(row);
+	return judged && strcmp(judged, arm) == 0;
+}
+
 static size_t bands_of(const json_t *cell, const struct row *row, struct band *b, size_t cap)
 {
 	const json_t *arm;
@@ -54,10 +61,10 @@ static size_t bands_of(const json_t *cell, const struct row *row, struct band *b
 		if (n == cap || !json_is_object(json_object_get(arm, "summary")))
 			continue;
 		b[n++] = (struct band){name, arm, json_object_get(arm, "samples_ns"),
-				       strcmp(role, "shipped") == 0                        ? INK
-				       : row->selected && strcmp(row->selected, name) == 0 ? SERVED
-				       : strcmp(role, "null") == 0                         ? FAINT
-											   : OTHER,
+				       strcmp(role, "shipped") == 0 ? INK
+				       : is_judged(row, name)       ? SERVED
+				       : strcmp(role, "null") == 0  ? FAINT
+								    : OTHER,
 				       false};
 	}
 	json_array_foreach(json_object_get(json_object_get(cell, "confirm"), "arms"), i, arm)
@@ -210,7 +217,7 @@ static void ratio_label(const struct report_file *f, size_t i, char *buf, size_t
 				      text_number_text(number, r->at[a]));
 }
 
-static long ratios_plot(struct report_plots *p, const struct report_file *f, size_t *left_out)
+static long ratios_plot(struct report_plots *p, const struct report_file *f, const char *yardstick, size_t *left_out)
 {
 	size_t n = 0;
 	struct entry *e = calloc(f->v.n_cells + 1, sizeof *e);
@@ -245,7 +252,10 @@ static long ratios_plot(struct report_plots *p, const struct report_file *f, siz
 	for (size_t k = 0; k < n; k++) {
 		const struct row *r = &f->text->row[e[k].cell];
 		fprintf(s, "%.6g %zu %.6g %.6g %d\n", r->ratio, k, isfinite(r->lo) ? fmax(r->lo, lo) : lo,
-			isfinite(r->hi) ? fmin(r->hi, hi) : hi, report_failed(r));
+			isfinite(r->hi) ? fmin(r->hi, hi) : hi,
+			report_failed(r)    ? 1
+			: report_invalid(r) ? 2
+					    : 0);
 	}
 	fputs("EOD\n$g << EOD\n", s);
 	for (size_t k = 0; k < n; k++) {
@@ -268,8 +278,9 @@ static long ratios_plot(struct report_plots *p, const struct report_file *f, siz
 		"set arrow from 1, graph 0 to 1, graph 1 nohead lw 1 lc " INK "\n"
 		"plot $g using 1:($2-0.45):(0):(0.9) with vectors nohead lw 1.6 lc " BAD ", "
 		"$r using 1:($5==0?$2:NaN):3:4 with xerrorbars pt 6 ps 0.5 lw 1.4 lc " SERVED ", "
-		"$r using 1:($5==1?$2:NaN):3:4 with xerrorbars pt 8 ps 0.7 lw 1.4 lc " BAD "\n",
-		margin_for(columns), text_yardstick(f->text));
+		"$r using 1:($5==1?$2:NaN):3:4 with xerrorbars pt 8 ps 0.7 lw 1.4 lc " BAD ", "
+		"$r using 1:($5==2?$2:NaN):3:4 with xerrorbars pt 4 ps 0.5 lw 1.4 lc " VOID "\n",
+		margin_for(columns), yardstick);
 	long id = (long)gnuplot_count(p->g) - 1;
 	free(e);
 	return id;
@@ -350,7 +361,8 @@ static void add_strips(struct report_plots *p, const struct report *r)
 				struct band b[TEXT_MAX_ARM_NAMES];
 				if (!c->json)
 					continue;
-				bool first = report_failed(c->row) || c->row->status == ST_INCONCLUSIVE;
+				bool first = report_failed(c->row) || report_invalid(c->row) ||
+					     c->row->status == ST_INCONCLUSIVE;
 				size_t n = first == (pass == 0) ? bands_of(c->json, c->row, b, TEXT_MAX_ARM_NAMES) : 0;
 				if (n == 0)
 					continue;
@@ -380,7 +392,7 @@ struct report_plots *report_plots_draw(const struct report *r, bool *found_none,
 	for (size_t i = 0; i < r->n_lines * r->n_files; i++)
 		p->strip[i] = NONE;
 	for (size_t k = 0; k < r->n_files; k++) {
-		p->ratios[k] = ratios_plot(p, &r->file[k], &p->ratios_left_out[k]);
+		p->ratios[k] = ratios_plot(p, &r->file[k], report_yardstick(r), &p->ratios_left_out[k]);
 		p->roofline[k] = roofline_plot(p, &r->file[k]);
 	}
 	add_strips(p, r);

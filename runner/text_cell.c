@@ -124,20 +124,36 @@ static void fill_arms(struct text *t, struct row *r, const json_t *cell)
 		const char *role = text_get(arm, "role");
 		if (!json_is_object(s) || strcmp(role, "null") == 0)
 			continue;
-		double ratio = text_number(s, "ratio"), ns = text_number(s, "median_ns");
+		double ns = text_number(s, "median_ns");
 		if (strcmp(role, "shipped") == 0) {
-			ratio = 1;
 			r->shipped_ns = ns;
 			r->n = (int)text_integer(s, "n");
-		}
-		if (strcmp(role, "headroom") != 0 && isfinite(ratio) && !(r->best_ratio <= ratio)) {
-			r->best_ratio = ratio;
-			r->best_ns = ns;
-			r->best = text_intern(t, text_get(arm, "name"));
 		}
 		if (r->selected && strcmp(r->selected, text_get(arm, "name")) == 0) {
 			r->selected_ns = ns;
 			r->peak = text_number(s, "peak_fraction");
+		}
+	}
+}
+
+/* The fastest arm; of the judged one the verdict's ratio counts, which is what stands beside it. */
+static void fill_best(struct text *t, struct row *r, const json_t *cell)
+{
+	const char *judged = r->is_ratio ? r->of : r->selected;
+	const json_t *arm;
+	size_t i;
+	json_array_foreach(json_object_get(cell, "arms"), i, arm)
+	{
+		const json_t *s = json_object_get(arm, "summary");
+		const char *role = text_get(arm, "role"), *name = text_get(arm, "name");
+		if (!json_is_object(s) || strcmp(role, "null") == 0 || strcmp(role, "headroom") == 0)
+			continue;
+		const bool is_judged = judged && r->ratio > 0 && strcmp(judged, name) == 0;
+		const double ratio = is_judged ? r->ratio : strcmp(role, "shipped") == 0 ? 1 : text_number(s, "ratio");
+		if (isfinite(ratio) && !(r->best_ratio <= ratio)) {
+			r->best_ratio = ratio;
+			r->best_ns = text_number(s, "median_ns");
+			r->best = text_intern(t, name);
 		}
 	}
 }
@@ -316,6 +332,7 @@ const char *text_short_id(const json_t *cell)
 void text_take_cell(struct text *t, const json_t *cell)
 {
 	struct row *r = add_row(t, cell);
+	fill_best(t, r, cell);
 	enum cell_status s = r->status < ST_N ? r->status : ST_ERROR;
 	t->by_status[s]++;
 	t->gated += r->gating && r->judged;

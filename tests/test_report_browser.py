@@ -245,6 +245,29 @@ def page_test(b, url):
     check("it prints", pdf[:5] == b"%PDF-" and len(pdf) > 20000, len(pdf))
 
 
+# Elements whose text is cut, and parts that only sideways scrolling shows.
+CUT = ("[...document.querySelectorAll('main *, header *')].filter(e => !e.closest('svg, figure') && e.clientWidth > 0 && e.scrollWidth > e.clientWidth + 1"
+       " && getComputedStyle(e).display !== 'inline' && !e.matches('.scroll, nav, input')).map(e => e.tagName + ' ' + e.textContent.slice(0, 40))")
+SIDEWAYS = "[...document.querySelectorAll('.scroll')].filter(e => e.scrollWidth > e.clientWidth + 1).map(e => e.querySelector('th').textContent)"
+NARROW = ("[...document.querySelectorAll('#ratios .scroll, #controls .scroll, #changes .scroll, #winners .scroll')]"
+          ".filter(e => e.scrollWidth > e.clientWidth + 1).map(e => e.closest('section').id)")
+CHANGES = "[...document.querySelectorAll('#changes tbody tr')].map(r => [+r.dataset.n, r.querySelectorAll('a').length, r.querySelector('summary') !== null])"
+
+
+def widths_test(b, name, url):
+    for width in (520, 1300, 1600):
+        b.call("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False)
+        b.go(url)
+        check(f"{name} at {width}: no sideways scrolling", b.js("document.documentElement.scrollWidth <= innerWidth"))
+        check(f"{name} at {width}: nothing cut", b.js(CUT) == [], b.js(CUT))
+        if width >= 1300:
+            check(f"{name} at {width}: every heading in sight", b.js(SIDEWAYS) == [], b.js(SIDEWAYS))
+        else:
+            check(f"{name} at {width}: words in sight", b.js(NARROW) == [], b.js(NARROW))
+            label = "getComputedStyle(document.querySelector('#winners tbody td'), '::before').content"
+            check(f"{name} at {width}: each field says what it is", "kernel" in b.js(label), b.js(label))
+
+
 def noise(b, events):
     """What the browser complained of, and what it asked for beside the page."""
     errors, requests = [], []
@@ -273,6 +296,14 @@ def shots(b, url, folder):
                 (folder / f"{name}-{width}-{scheme}.png").write_bytes(base64.b64decode(data))
 
 
+def three_slower(record):
+    """One arm that is not served, in every depth of one kernel and width."""
+    if record["kind"] == "cell" and record["kernel"] == "mla.absorb_q" and record["point"]["t_q"] == 1:
+        for arm in record["arms"]:
+            if arm["name"] == "split=2":
+                arm["samples_ns"] = [round(x * 1.5) for x in arm["samples_ns"]]
+
+
 def main():
     program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if not program and os.environ.get("ASSAY_NEED_BROWSER"):
@@ -296,9 +327,24 @@ def main():
             url = "file://" + tmp + "/run.html"
             b.events = Kept(seen)
             page_test(b, url)
+            for name in ("accprobe", "mla-decode"):
+                subprocess.run([ASSAY, "report", HERE.parent / "results/h200" / f"{name}.jsonl", "-o", name + ".html", "--no-plots"], check=True)
+                widths_test(b, name, f"file://{tmp}/{name}.html")
+                if name == "accprobe":
+                    check("what is invalid did not fail", (filtered(b, "is:failed"), filtered(b, "status=invalid")) == (0, 44))
+                    check("undecided, as people say it", filtered(b, "status=undecided") == filtered(b, "status=inconclusive") == 1)
+            report_maker.edit("run.jsonl", three_slower)
+            report_maker.judge("run.jsonl")
+            os.rename("run.jsonl", "slow.jsonl")
+            report_maker.everything()
+            subprocess.run([ASSAY, "report", "run.jsonl", "slow.jsonl", "-o", "two.html", "--no-plots"], check=True)
+            widths_test(b, "two files", f"file://{tmp}/two.html")
+            lines = b.js(CHANGES)
+            check("changes that are alike are one line", [n for n, _, folded in lines if folded] == [3], lines)
+            check("which opens each of its cells", all(n == links for n, links, _ in lines), lines)
             errors, requests = noise(b, [*seen, *b.events])
             check("no error in the console", not errors, errors[:3])
-            strange = [r for r in requests if r.split("#")[0] not in (url, "about:blank")]
+            strange = [r for r in requests if r.split("#")[0] not in (url, "about:blank", *(f"file://{tmp}/{n}.html" for n in ("accprobe", "mla-decode", "two")))]
             check("no request but the page", len(requests) >= 2 and not strange, strange[:3])
             if SHOTS:
                 shots(b, url, SHOTS)

@@ -33,6 +33,15 @@ $("map-arm").addEventListener("change", (e) => {
 	}
 });
 
+/* ---- a narrow window has wide tables as lists: each field then says what it is ---- */
+for (const t of all("table.stack")) {
+	const heads = [...t.tHead.rows[0].cells].map((h) => h.textContent);
+	for (const r of t.tBodies[0].rows) [...r.cells].forEach((c, i) => {
+		c.dataset.l = heads[i];
+		c.classList.toggle("nil", ["", "-"].includes(c.textContent.trim()));
+	});
+}
+
 /* ---- filter: terms that must all hold ---- */
 const rows = [...body.rows];
 const glob = (p) => new RegExp("^" + p.replace(/[.+^${}()|[\]\\]/g, "\\$&").replace(/\*/g, ".*").replace(/\?/g, ".") + "$");
@@ -142,11 +151,11 @@ addEventListener("keydown", (e) => {
 	else if (e.key === "?") $("keys").showModal();
 });
 
-/* ---- on paper the failures are opened ---- */
+/* ---- on paper what failed or is invalid is opened, of what is alike one ---- */
 addEventListener("beforeprint", () => {
 	const at = $("printed");
 	at.replaceChildren();
-	for (const t of all("template.failed")) {
+	for (const t of all("template.print")) {
 		const s = document.createElement("section"), h = document.createElement("h2");
 		h.textContent = t.dataset.name;
 		s.append(h, t.content.cloneNode(true));
