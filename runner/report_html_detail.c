@@ -33,7 +33,8 @@ static void arms(FILE *f, const json_t *cell, const struct row *row, bool pair)
 	char buf[64];
 	if (json_array_size(json_object_get(cell, "arms")) == 0)
 		return;
-	fputs("<div class=\"scroll\"><table class=\"data\"><thead><tr><th>arm</th><th>role</th><th class=\"num\">n</th>"
+	fputs("<div class=\"scroll\"><table class=\"data stack arms\"><thead><tr><th>arm</th><th>role</th><th "
+	      "class=\"num\">n</th>"
 	      "<th class=\"num\">median us</th><th class=\"num\">min</th><th class=\"num\">ratio</th><th>interval</th>"
 	      "<th class=\"num\">GB/s</th><th class=\"num\">TFLOP/s</th><th class=\"num\">% of peak</th>"
 	      "<th class=\"num\">regs</th><th class=\"num\">spills B</th><th>output</th></tr></thead><tbody>",
@@ -166,8 +167,9 @@ static void findings(FILE *f, const json_t *cell)
 			continue;
 		}
 		fputs(shown++ == 0 ? "<ul class=\"look\">" : "", f);
-		fprintf(f, "<li><span class=\"chip %s\">", text_finding_is_bad(x) ? "bad" : "none");
-		markup_xml(f, text_get(x, "status"));
+		const struct row as = {.status = status_of(text_get(x, "status"))};
+		fprintf(f, "<li><span class=\"chip %s\">", report_tone(report_kind(&as)));
+		markup_xml(f, as.status < ST_N ? report_status_word(as.status) : text_get(x, "status"));
 		fputs("</span> ", f);
 		markup_xml(f, text_get(x, "check"));
 		fputc(' ', f);

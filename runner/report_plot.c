@@ -110,7 +110,7 @@ static void strip(FILE *s, const json_t *cell, const struct row *row, const stru
 	int columns = 6;
 	if (!range_of(b, n, &lo, &hi))
 		lo = hi = 1;
-	const double shipped = row->is_ratio ? NAN : row->shipped_ns / 1e3, margin = row->margin * shipped;
+	const double shipped = row->shipped_ns / 1e3, margin = row->is_ratio ? NAN : row->margin * shipped;
 	/* The margin belongs into the picture where it is near. */
 	if (margin > hi && margin < hi * 1.25)
 		hi = margin;
@@ -141,11 +141,13 @@ static void strip(FILE *s, const json_t *cell, const struct row *row, const stru
 	}
 	fputs("-1 -1\nEOD\n$i << EOD\n", s);
 	for (size_t a = 0; a < n; a++) {
-		const json_t *sum = json_object_get(b[a].arm, "summary");
-		double e = text_number(sum, "estimate"), l = text_number(sum, "lo"), h = text_number(sum, "hi");
-		if (isfinite(e) && isfinite(l) && isfinite(h) && shipped > 0)
-			fprintf(s, "%.6g %g %.6g %.6g\n", shipped * exp(e), (double)a + 0.42, shipped * exp(l),
-				fmin(shipped * exp(h), hi));
+		/* Of a ratio check the judged arm alone is held against what the picture's dotted line is. */
+		if (!b[a].arm || (row->is_ratio && !is_judged(row, b[a].name)))
+			continue;
+		const struct report_ratio x = report_arm_ratio(row, b[a].arm);
+		if (isfinite(x.ratio) && isfinite(x.lo) && isfinite(x.hi) && shipped > 0)
+			fprintf(s, "%.6g %g %.6g %.6g\n", shipped * x.ratio, (double)a + 0.42, shipped * x.lo,
+				fmin(shipped * x.hi, hi));
 	}
 	fprintf(s, "-1 -1 -1 -1\nEOD\nset yrange [%zu.55:-0.55]\nset xrange [%.6g:%.6g]\nset ytics scale 0 (", n - 1,
 		lo, hi);

@@ -34,13 +34,16 @@ $("map-arm").addEventListener("change", (e) => {
 });
 
 /* ---- a narrow window has wide tables as lists: each field then says what it is ---- */
-for (const t of all("table.stack")) {
-	const heads = [...t.tHead.rows[0].cells].map((h) => h.textContent);
-	for (const r of t.tBodies[0].rows) [...r.cells].forEach((c, i) => {
-		c.dataset.l = heads[i];
-		c.classList.toggle("nil", ["", "-"].includes(c.textContent.trim()));
-	});
-}
+const label = (at) => {
+	for (const t of all("table.stack", at)) {
+		const heads = [...t.tHead.rows[0].cells].map((h) => h.textContent);
+		for (const r of t.tBodies[0].rows) [...r.cells].forEach((c, i) => {
+			c.dataset.l = heads[i];
+			c.classList.toggle("nil", ["", "-"].includes(c.textContent.trim()));
+		});
+	}
+};
+label(document);
 
 /* ---- filter: terms that must all hold ---- */
 const rows = [...body.rows];
@@ -99,6 +102,7 @@ const show = (i) => {
 	open = i;
 	$("cell-title").textContent = t.dataset.name;
 	$("cell-body").replaceChildren(t.content.cloneNode(true));
+	label(box);
 	for (const c of all(".copy", box)) c.addEventListener("click", () => {
 		const text = c.previousElementSibling.textContent, done = () => { c.textContent = "copied"; };
 		if (navigator.clipboard) navigator.clipboard.writeText(text).then(done, () => getSelection().selectAllChildren(c.previousElementSibling));
@@ -159,6 +163,7 @@ addEventListener("beforeprint", () => {
 		const s = document.createElement("section"), h = document.createElement("h2");
 		h.textContent = t.dataset.name;
 		s.append(h, t.content.cloneNode(true));
+		label(s);
 		at.append(s);
 	}
 });
