@@ -3,7 +3,7 @@
  *
  *   cc -O3 -Irunner/include -c kernels/mmq/reference.c kernels/mmq/operands.c
  *   nvcc -O3 -std=c++17 -gencode=arch=compute_90a,code=sm_90a -DASSAY_WITH_CUDA -DBENCH_WGMMA -Irunner/include -Xcompiler -fopenmp \
- *        tools/bench_mmq.cu kernels/mmq/q8_0_wgmma.cu reference.o operands.o -lgomp -o bench_mmq        (or -DBENCH_MMA and q8_0.cu)
+ *        tools/bench_mmq.cu kernels/mmq/q8_0_wgmma.cu reference.o operands.o -lgomp -o bench_mmq        (or -DBENCH_MMA, q8_0.cu and q8_0_ring.cu)
  *   ./bench_mmq M IN_F OUT_F [REPS [MID [ROWS [ARM]]]]      MID 1: the bytes of `mid`; ROWS: rows held against the reference; REPS 0: not timed
  */
 #include <cuda_runtime.h>
@@ -140,7 +140,7 @@ int main(int argc, char **argv)
 
 	void *tensor[MMQ_TENSORS];
 	const size_t bytes[MMQ_TENSORS] = {w.size() * sizeof(mmq_w), x.size() * sizeof(mmq_x), (size_t)(s.m * s.out_f) * 4,
-	                                   (size_t)(s.out_f * s.in_f), (size_t)(s.blocks * s.out_pad) * 4};
+	                                   (size_t)(s.out_f * s.in_f), (size_t)(s.blocks * s.out_pad * 2) * 4};
 	for (int t = 0; t < MMQ_TENSORS; t++) {
 		CHECK(cudaMalloc(&tensor[t], bytes[t]));
 		CHECK(cudaMemset(tensor[t], 0xFF, bytes[t]));

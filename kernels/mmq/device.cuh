@@ -22,19 +22,24 @@ __device__ inline float f16_value(uint16_t bits)
 	return v;
 }
 
+/* What the s32 arm of mmq.q8_0 adds to a block's sum, from its start value on, times its scale. */
+constexpr float MINUS_START = -12582912.0f;
+
 /* A thread a block of w, and a thread a padding element of wd. Blocks begin at even addresses, so halfwords are what can be read. */
 __global__ void mmq_unpack(const uint16_t *w, uint32_t *wq, float *wd, int64_t out_f, int64_t blocks, int64_t out_pad)
 {
 	const int64_t n = (int64_t)blockIdx.x * blockDim.x + threadIdx.x, row = n % out_pad, b = n / out_pad;
 	if (b >= blocks)
 		return;
+	float *scale = wd + 2 * b * out_pad + mmq_wd_place(row);
 	if (row >= out_f) {
-		wd[b * out_pad + mmq_wd_place(row)] = 0;
+		scale[0] = scale[out_pad] = 0;
 		return;
 	}
 	const uint16_t *from = w + (row * blocks + b) * (MMQ_W_BYTES / 2);
 	uint32_t *to = wq + (row * blocks + b) * (MMQ_BLOCK / 4);
-	wd[b * out_pad + mmq_wd_place(row)] = f16_value(from[0]);
+	scale[0] = f16_value(from[0]);
+	scale[out_pad] = scale[0] * MINUS_START; /* exact: 11 bits times 2 */
 	for (int i = 0; i < MMQ_BLOCK / 4; i++)
 		to[i] = (uint32_t)from[1 + 2 * i] | (uint32_t)from[2 + 2 * i] << 16;
 }
@@ -69,6 +74,18 @@ __device__ inline tile tile_of(int n, int tiles_j, int tiles_i)
 	t.j = first + at % width;
 	t.i = at / width;
 	return t;
+}
+
+/* ---- within a kernel ----------------------------------------------------------------------------------------------- */
+
+/* Nothing is moved across by the assembler, which otherwise orders what is independent as it likes, and then neither an operand of the products
+ * nor one of the fma stays where it was for the next. (Named for what it does where kernels depend on one another. Here none does, and it
+ * takes an issue slot.) */
+__device__ __forceinline__ void in_order()
+{
+#if __CUDA_ARCH__ >= 900
+	asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
 }
 
 /* Two neighbours of a row of y; i < out_f is checked by the caller for the first. */

@@ -37,7 +37,7 @@ struct mmq_x {
 
 struct mmq_shape {
 	int64_t m, in_f, out_f, blocks, records;
-	int64_t out_pad; /* out_f rounded up to MMQ_WD_GROUP: the row of wd */
+	int64_t out_pad; /* out_f rounded up to MMQ_WD_GROUP: half a row of wd */
 };
 
 static inline struct mmq_shape mmq_of(const struct assay_point *p)
@@ -90,6 +90,9 @@ extern "C" {
 #endif
 extern const struct assay_arm_ops mmq_q8_0_cuda_s32, mmq_q8_0_cuda_f32, mmq_q8_0_cuda_f32_bs;
 extern const struct assay_arm_ops mmq_q8_0_wgmma_cuda_s32, mmq_q8_0_wgmma_cuda_f32;
+/* q8_0_ring.cu, of which q8_0.cu makes use: the arms on sm_90a, and whether the current device is one that has been compiled for. */
+extern const struct assay_arm_ops mmq_q8_0_ring_s32, mmq_q8_0_ring_f32;
+bool mmq_q8_0_ring_here(void);
 #ifdef __cplusplus
 }
 #endif

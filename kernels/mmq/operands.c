@@ -48,17 +48,17 @@ const struct assay_tensor mmq_tensors[MMQ_TENSORS] = {
 	[MMQ_WD] = {.name = "wd",
 		    .role = ASSAY_DERIVED,
 		    .dtype = ASSAY_F32,
-		    .dims = "block out_pad",
+		    .dims = "block out_pad_twice",
 		    .doc = "device arms: the scales of w alone as f32, a row a block, in sixteens as a thread wants "
-			   "them, padded with zeros"},
+			   "them, padded with zeros; then, in the same order, each times -1.5 * 2^23"},
 };
 
 int mmq_tensor_shape(const struct assay_point *p, int t, struct assay_shape *out)
 {
 	const struct mmq_shape s = mmq_of(p);
 	const int64_t dims[MMQ_TENSORS][2] = {
-		[MMQ_W] = {s.out_f, s.blocks}, [MMQ_X] = {s.records, s.m},       [MMQ_Y] = {s.m, s.out_f},
-		[MMQ_WQ] = {s.out_f, s.in_f},  [MMQ_WD] = {s.blocks, s.out_pad},
+		[MMQ_W] = {s.out_f, s.blocks}, [MMQ_X] = {s.records, s.m},           [MMQ_Y] = {s.m, s.out_f},
+		[MMQ_WQ] = {s.out_f, s.in_f},  [MMQ_WD] = {s.blocks, 2 * s.out_pad},
 	};
 	if (t < 0 || t >= MMQ_TENSORS)
 		return -1;

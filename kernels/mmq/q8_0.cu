@@ -15,87 +15,15 @@
  * result is that number plus the block's sum, exactly, for sums within +-2^22 (they are within 2^19). Subtracting it and
  * multiplying by the scale of w is one fma, rounded once: the scale has 11 bits, so its product with 1.5 * 2^23 is exact.
  *
- * The sections rise: 1 the instructions. 2 a stage of operands. 3 the kernel. 4 launchers. */
-#include "device.cuh"
+ * The sections rise: 1 copies. 2 a stage of operands. 3 the kernel. 4 launchers. 5 which kernel: on sm_90a it is q8_0_ring.cu's. */
+#include <stdlib.h>
+
+#include "fragments.cuh"
 
 namespace
 {
 
-/* ---- 1 the instructions -------------------------------------------------------------------------------------------- */
-
-constexpr uint32_t START = 0x4B400000; /* 12582912.0f */
-
-struct acc {
-	uint32_t r[4]; /* s32 or f32 bits: rows lane/4 and lane/4 + 8, columns 2 (lane % 4) and the next */
-};
-
-/* d = a * b over 32 k, from the arm's start value. A is 16 x 32 of the tokens, B is 32 x 8 of the weights. */
-template <mmq_arm ARM> __device__ __forceinline__ acc mma(const uint32_t (&a)[4], uint32_t b0, uint32_t b1)
-{
-	/* -0: what is added to a sum and leaves it as it is. (+0 would turn -0 into +0, so an emulation could not leave it out.) */
-	[[maybe_unused]] constexpr float NOTHING = -0.0f;
-	acc d;
-	if constexpr (ARM == MMQ_S32) {
-		asm volatile("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
-			     "{%10,%10,%10,%10};"
-			     : "=r"(d.r[0]), "=r"(d.r[1]), "=r"(d.r[2]), "=r"(d.r[3])
-			     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1), "r"(START));
-	} else {
-#if __CUDA_ARCH__ >= 1200
-		if constexpr (ARM == MMQ_F32_BS)
-			/* Scales of 2^0 (ue8m0 127), one for each row and column. */
-			asm volatile("mma.sync.aligned.kind::mxf8f6f4.block_scale.scale_vec::1X.m16n8k32.row.col.f32."
-				     "e4m3.e4m3.f32."
-				     "ue8m0 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%10,%10,%10,%10}, {%11}, "
-				     "{%12,%12}, {%11}, "
-				     "{%12,%12};"
-				     : "=r"(d.r[0]), "=r"(d.r[1]), "=r"(d.r[2]), "=r"(d.r[3])
-				     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1), "f"(NOTHING),
-				       "r"(0x7F7F7F7F), "h"((uint16_t)0));
-		else
-			asm volatile("mma.sync.aligned.kind::f8f6f4.m16n8k32.row.col.f32.e4m3.e4m3.f32 {%0,%1,%2,%3}, "
-				     "{%4,%5,%6,%7}, "
-				     "{%8,%9}, {%10,%10,%10,%10};"
-				     : "=r"(d.r[0]), "=r"(d.r[1]), "=r"(d.r[2]), "=r"(d.r[3])
-				     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1), "f"(NOTHING));
-#elif __CUDA_ARCH__ >= 890
-		asm volatile("mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, "
-			     "{%8,%9}, "
-			     "{%10,%10,%10,%10};"
-			     : "=r"(d.r[0]), "=r"(d.r[1]), "=r"(d.r[2]), "=r"(d.r[3])
-			     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1), "f"(NOTHING));
-#endif
-	}
-	return d;
-}
-
-/* Whether the arm can be compiled for this architecture; its kernel is a trap elsewhere. */
-template <mmq_arm ARM> __device__ constexpr bool exists()
-{
-#if __CUDA_ARCH__ >= 1200
-	return true;
-#elif __CUDA_ARCH__ >= 890
-	return ARM != MMQ_F32_BS;
-#else
-	return ARM == MMQ_S32;
-#endif
-}
-
-/* A block's sum times the scale of w. less = -scale * 1.5 * 2^23 for s32. */
-template <mmq_arm ARM> __device__ __forceinline__ float scaled(uint32_t r, float scale, float less)
-{
-	if constexpr (ARM == MMQ_S32)
-		return __fmaf_rn(__uint_as_float(r), scale, less);
-	else
-		return __fmul_rn(__uint_as_float(r), scale);
-}
-
-__device__ __forceinline__ void load_fragments(uint32_t (&r)[4], uint32_t address)
-{
-	asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
-		     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-		     : "r"(address));
-}
+/* ---- 1 copies ------------------------------------------------------------------------------------------------------ */
 
 /* 16 bytes; of an edge zeros where !in. */
 template <bool EDGE> __device__ __forceinline__ void copy_16(uint32_t to, const void *from, bool in)
@@ -160,7 +88,7 @@ __device__ __forceinline__ cursor cursor_at(const operands &p, int j0, int i0)
 	cursor c;
 	c.x = p.x + (int64_t)j0 * MMQ_X_BYTES + tid * 16;
 	c.w = p.wq + (int64_t)(i0 + tid / W_PARTS) * p.in_f + tid % W_PARTS * 16;
-	c.d = p.wd + (int64_t)(tid / (BN / 4)) * p.out_pad + i0 + tid % (BN / 4) * 4;
+	c.d = p.wd + (int64_t)(tid / (BN / 4)) * 2 * p.out_pad + i0 + tid % (BN / 4) * 4;
 	c.x_to = X + tid * 16;
 	c.w_to = W + tid / W_PARTS * PITCH + tid % W_PARTS * 16;
 	c.d_to = D + tid * 16;
@@ -196,7 +124,7 @@ __device__ __forceinline__ void fetch(const operands &p, cursor &c, uint32_t to,
 		fetch_part<true>(p, c, to, k, j0, i0);
 	c.x += (uint32_t)p.m * MMQ_X_BYTES;
 	c.w += RECORD;
-	c.d += (uint32_t)p.out_pad * STEPS;
+	c.d += (uint32_t)p.out_pad * 2 * STEPS; /* of the second half of a row nothing is read */
 }
 
 /* ---- 3 the kernel -------------------------------------------------------------------------------------------------- */
@@ -217,7 +145,7 @@ __device__ __forceinline__ void fold(float (&y)[MT][NT][4], int n, const acc (&d
 	float t[4][MT][2];
 #pragma unroll
 	for (int e = 0; e < 4; e++) {
-		const float less = w[e] * -12582912.0f;
+		const float less = w[e] * MINUS_START;
 #pragma unroll
 		for (int i = 0; i < MT; i++)
 #pragma unroll
@@ -359,10 +287,57 @@ template <mmq_arm ARM> int run(const assay_call *call, void *state)
 		      dim3(THREADS), (size_t)state, args);
 }
 
+/* ---- 5 which kernel ------------------------------------------------------------------------------------------------ */
+
+template <mmq_arm ARM> constexpr assay_arm_ops tiles = {plan<ARM>, run<ARM>, NULL, NULL, derive};
+
+struct chosen {
+	const assay_arm_ops *ops;
+	void *state;
+};
+
+/* sm_90a has a kernel of its own for the arms that it can execute. */
+template <mmq_arm ARM> const assay_arm_ops *ops_here()
+{
+	if (ARM == MMQ_F32_BS || !mmq_q8_0_ring_here())
+		return &tiles<ARM>;
+	return ARM == MMQ_S32 ? &mmq_q8_0_ring_s32 : &mmq_q8_0_ring_f32;
+}
+
+template <mmq_arm ARM> int chosen_plan(const assay_call *call, void **state)
+{
+	chosen *c = (chosen *)calloc(1, sizeof *c);
+	if (c == NULL) {
+		snprintf(call->error, ASSAY_ERROR_MAX, "no memory for %zu bytes of plan", sizeof *c);
+		return -1;
+	}
+	c->ops = ops_here<ARM>();
+	if (c->ops->plan(call, &c->state) != 0) {
+		free(c);
+		return -1;
+	}
+	*state = c;
+	return 0;
+}
+
+int chosen_run(const assay_call *call, void *state)
+{
+	const chosen *c = (const chosen *)state;
+	return c->ops->run(call, c->state);
+}
+
+void chosen_finish(void *state)
+{
+	chosen *c = (chosen *)state;
+	if (c->ops->finish != NULL)
+		c->ops->finish(c->state);
+	free(c);
+}
+
 } // namespace
 
 extern "C" {
-extern const assay_arm_ops mmq_q8_0_cuda_s32 = {plan<MMQ_S32>, run<MMQ_S32>, NULL, NULL, derive};
-extern const assay_arm_ops mmq_q8_0_cuda_f32 = {plan<MMQ_F32>, run<MMQ_F32>, NULL, NULL, derive};
-extern const assay_arm_ops mmq_q8_0_cuda_f32_bs = {plan<MMQ_F32_BS>, run<MMQ_F32_BS>, NULL, NULL, derive};
+extern const assay_arm_ops mmq_q8_0_cuda_s32 = {chosen_plan<MMQ_S32>, chosen_run, chosen_finish, NULL, derive};
+extern const assay_arm_ops mmq_q8_0_cuda_f32 = {chosen_plan<MMQ_F32>, chosen_run, chosen_finish, NULL, derive};
+extern const assay_arm_ops mmq_q8_0_cuda_f32_bs = {chosen_plan<MMQ_F32_BS>, chosen_run, chosen_finish, NULL, derive};
 }
