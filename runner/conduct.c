@@ -1,6 +1,7 @@
 #include "conduct.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "finding.h"
 #include "surroundings.h"
@@ -15,12 +16,6 @@ bool conduct_begin(struct stage *st, struct err *err)
 	st->around = surroundings_create(st->ops->kind == ASSAY_HOST ? st->ops->info(st->be)->threads : 0,
 					 st->sink->link ? st->sink->link : -1);
 	return st->around || err_set(err, "out of memory");
-}
-
-void conduct_finish(struct stage *st)
-{
-	surroundings_destroy(st->around);
-	st->around = NULL;
 }
 
 void conduct_acts(struct stage *st, struct subject *s)
@@ -159,4 +154,21 @@ void conduct_rest(struct stage *st)
 	if (share > RESTLESS_SHARE)
 		stage_note(st, "%s: a thread that it left behind works while nothing runs, %.1f %% of a CPU",
 			   owner < 0 ? "an arm" : st->subject[owner].name, 100 * share);
+}
+
+void conduct_finish(struct stage *st)
+{
+	bool wrong = false;
+
+	for (size_t i = 0; i < json_array_size(st->findings); i++) {
+		const char *status = json_string_value(json_object_get(json_array_get(st->findings, i), "status"));
+		wrong = wrong || !status || strcmp(status, "pass");
+	}
+	if (st->around && wrong) {
+		surroundings_threads(st->around, -1);
+		if (surroundings_left(st->around))
+			spend(st);
+	}
+	surroundings_destroy(st->around);
+	st->around = NULL;
 }

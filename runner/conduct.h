@@ -10,6 +10,8 @@
 
 /* Takes the process as it is, before any arm's code runs. False: out of memory. */
 bool conduct_begin(struct stage *st, struct err *err);
+/* Threads that an arm left behind are no harm as long as all is right; where something is not, the next cell has another process: they may
+ * yet write to what is its own by then. */
 void conduct_finish(struct stage *st);
 
 /* Code of s is about to run: costs nothing. */

@@ -65,6 +65,11 @@ void surroundings_threads(struct surroundings *s, int owner)
 		threads_look(s->threads, owner);
 }
 
+int surroundings_left(const struct surroundings *s)
+{
+	return s->threads ? threads_left(s->threads) : 0;
+}
+
 bool surroundings_runner(struct surroundings *s, int *owner, double *share)
 {
 	return s->threads && threads_runner(s->threads, owner, share);

@@ -31,6 +31,8 @@ int surroundings_look(struct surroundings *s, bool quick, struct surroundings_ch
 
 /* Lists threads that were not there before, as `owner`'s; those of the team are nobody's. */
 void surroundings_threads(struct surroundings *s, int owner);
+/* How many of those live. */
+int surroundings_left(const struct surroundings *s);
 /* Waits until each of them has rested, for 300 ms at most; no time at all where there are none, or where all have been seen to rest. True: one
  * never did, and is told this once: its owner, and its share of a CPU. */
 bool surroundings_runner(struct surroundings *s, int *owner, double *share);

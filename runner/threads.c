@@ -163,6 +163,15 @@ void threads_look(struct threads *t, int owner)
 	free(now);
 }
 
+int threads_left(const struct threads *t)
+{
+	int n = 0;
+
+	for (int i = 0; i < t->n; i++)
+		n += cpu_ns(t->foreign[i].tid) >= 0;
+	return n;
+}
+
 /* One window: who rested in it, and who is gone. */
 static void window(struct threads *t)
 {

@@ -15,6 +15,8 @@ void threads_destroy(struct threads *t); /* NULL is fine */
 
 /* Whoever is here that was not at the last look is `owner`'s. Opens a parallel region where there is anybody. */
 void threads_look(struct threads *t, int owner);
+/* How many of somebody's live. */
+int threads_left(const struct threads *t);
 /* Watches whoever is new, for 300 ms at most, and no longer than until each has rested. True: one never did and was not told yet; its owner, and
  * its part of a CPU in the last window. */
 bool threads_runner(struct threads *t, int *owner, double *share);

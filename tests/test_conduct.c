@@ -11,6 +11,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/time.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "surroundings.h"
@@ -133,19 +134,31 @@ static const struct {
 	{replace_input, "descriptor 0 is closed or another file", true},
 };
 
-/* Whether this machine lets it be done, and undone, at all: one CPU, a user who may not raise a priority again, a locale that is not there. */
-static int possible(int i)
+/* Whether this machine lets it be done (1), and undone (2), at all: one CPU, a user who may not raise a priority again, a locale that is not
+ * there. In a child, as it may not be undone. */
+static int tried(int i)
 {
 	struct surroundings_change change[SURROUNDINGS_WATCHED];
 	struct surroundings *s = surroundings_create(0, -1);
 	strays[i].stray();
 	const int n = surroundings_look(s, false, change);
-	ck_assert_int_le(n, 1);
 	const int can = n == 0 ? 0 : change[0].restored ? 2 : 1;
 	/* Once more: what was put back is as it was, and what was not is not told again. */
-	ck_assert_int_eq(surroundings_look(s, false, change), 0);
+	const int again = surroundings_look(s, false, change);
 	surroundings_destroy(s);
-	return can;
+	return n > 1 || again ? 3 : can;
+}
+
+static int possible(int i)
+{
+	int status;
+	fflush(NULL);
+	const pid_t pid = fork();
+	if (pid == 0)
+		_exit(tried(i));
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert(WIFEXITED(status) && WEXITSTATUS(status) <= 2);
+	return WEXITSTATUS(status);
 }
 
 /* In a cell of three arms, whichever comes first, and in the one after it. */
@@ -346,14 +359,106 @@ START_TEST(threads_that_rest)
 }
 END_TEST
 
+/* In a process whose OpenMP runtime holds its threads to CPUs. The number of what is not as it should be. */
+static int team_main(void)
+{
+	struct surroundings_change change[SURROUNDINGS_WATCHED];
+	struct surroundings *s = surroundings_create(2, -1);
+	cpu_set_t first, is, was;
+	int left = 0;
+	if (!s || omp_get_proc_bind() == omp_proc_bind_false)
+		return 1;
+	/* A team that grows and shrinks is made anew in part, on the same CPUs. */
+	larger_team();
+#pragma omp parallel num_threads(1)
+	left += omp_get_num_threads() != 1;
+	if (surroundings_look(s, false, change) != 0)
+		return 2;
+	sched_getaffinity(0, sizeof(first), &first);
+#pragma omp parallel num_threads(2)
+	if (omp_get_thread_num() == 1) {
+		sched_getaffinity(0, sizeof(was), &was);
+		sched_setaffinity(0, sizeof(first), &first);
+	}
+	if (CPU_EQUAL(&first, &was))
+		return 3;
+	if (surroundings_look(s, false, change) != 1 || !change[0].restored ||
+	    strcmp(change[0].text, "1 thread of the team may run on other CPUs than before") != 0)
+		return 4;
+#pragma omp parallel num_threads(2)
+	if (omp_get_thread_num() == 1)
+		sched_getaffinity(0, sizeof(is), &is);
+	left += !CPU_EQUAL(&is, &was) || surroundings_look(s, false, change) != 0;
+	surroundings_destroy(s);
+	return left ? 5 : 0;
+}
+
+/* Of a thread that is not the one that launches. */
+START_TEST(cpus_of_the_team)
+{
+	cpu_set_t all;
+	sched_getaffinity(0, sizeof(all), &all);
+	if (CPU_COUNT(&all) < 2)
+		return;
+	fflush(NULL);
+	const pid_t pid = fork();
+	if (pid == 0) {
+		setenv("OMP_PROC_BIND", "true", 1);
+		setenv("OMP_PLACES", "threads", 1);
+		setenv("ASSAY_TEST_TEAM", "1", 1);
+		execl("/proc/self/exe", "test_conduct", (char *)NULL);
+		_exit(99);
+	}
+	int status;
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_int_eq(status, 0);
+}
+END_TEST
+
+static void pool_and_mask(void)
+{
+	start_pool();
+	change_mask();
+}
+
+/* Threads that rest are left to the next cell where all is right, and not where something is wrong. */
+START_TEST(threads_that_stay)
+{
+	const struct fake_script script = {.threads = 1};
+	struct bed b;
+	struct cell c;
+	bed_open(&b, &script);
+	zoo_stray = _i ? pool_and_mask : start_pool;
+	ZOO_CELL(&c, &zoo, "shipped", "strays");
+	checks_of(&c);
+	json_t *facts = run_cell(&b, &c, EXEC_OK);
+	ck_assert_int_eq(b.beat.spent, _i);
+	json_decref(facts);
+	/* In the cell after it they are nobody's. */
+	b.beat.spent = 0;
+	zoo_stray = change_mask;
+	facts = run_cell(&b, &c, EXEC_OK);
+	ck_assert_int_eq(b.beat.spent, 0);
+	json_decref(facts);
+	atomic_store(&stop, true);
+	for (int k = 0; k < n_started; k++)
+		pthread_join(started[k], NULL);
+	bed_close(&b);
+}
+END_TEST
+
 int main(void)
 {
+	if (getenv("ASSAY_TEST_TEAM"))
+		return team_main();
 	Suite *s = suite_create("conduct");
 	TCase *c = tcase_create("conduct");
 	tcase_add_loop_test(c, told_of_the_arm, 0, 2 * COUNT(strays));
 	tcase_add_test(c, in_timed_launches);
 	tcase_add_loop_test(c, cut_off, 0, 2);
 	tcase_add_loop_test(c, threads_that_rest, 0, COUNT(pools));
+	tcase_add_test(c, cpus_of_the_team);
+	tcase_add_loop_test(c, threads_that_stay, 0, 2);
 	suite_add_tcase(s, c);
 
 	return unit_run(s);
