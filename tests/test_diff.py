@@ -247,6 +247,10 @@ def ab(folder):
         check([c["id"] for c in again if c["kind"] == "cell"] == [cell["id"]], f"that cell and no other: {cell['rerun']}: {p.stderr}")
         check(p.returncode == status and [c["status"] for c in again if c["kind"] == "cell"] == [cell["status"]], f"with its verdict: {p.stdout}")
         (folder / "again.jsonl").unlink()
+    for order, want in (("split=4,shipped", "random"), ("fixed", "fixed"), ("random", "random")):
+        p, cells = run("twice.so", "--margin", "900%", "--set", f"timing.order={order}", "--filter", "case=c.wide,t=1")
+        got = {c["measure"]["order"] for c in cells}
+        check(got == {want}, f"order {order}: two builds have none of a list's names: {got} {p.stderr}")
     p, cells = run("twice_faulty.so", "--format", "md")
     check(p.stdout.startswith("**assay ab FAIL**") and "| mismatch | demo.twice" in p.stdout, f"markdown: {p.stdout[:300]}")
     line = p.stdout.split("\n")[0]

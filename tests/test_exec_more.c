@@ -97,6 +97,7 @@ static const struct fault faults[] = {
 	{"clobbers_late", "memory", "wrong", "where", "input_changed", "changes its input w"},
 	{"gap", "memory", "wrong", "where", "guard_after", "writes between the rows of y: first at byte 60"},
 	{"gap_late", "memory", "wrong", "where", "guard_after", "writes between the rows of y: first at byte 24"},
+	{"input_begin", "memory", "wrong", "where", "input_changed", "changes its input x: 1 byte, first at byte 0"},
 	{"input_gap", "memory", "wrong", "where", "input_changed", "changes its input x: 4 bytes, first at byte 28"},
 	{"overrun_late", "memory", "wrong", "where", "guard_after", "writes behind z: first at byte 32 of 32"},
 	{"second", "identity", "mismatch", "tensor", "z", "1 of 8 elements of z differ; first z[rows=5]"},

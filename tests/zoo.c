@@ -168,6 +168,14 @@ static int run_gap_late(const struct assay_call *call, void *state)
 	return 0;
 }
 
+/* The very first byte, and no other. */
+static int run_input_begin(const struct assay_call *call, void *state)
+{
+	compute(call, false);
+	*(unsigned char *)call->tensor[ZOO_X] &= 0xfe; /* odd, as it was filled */
+	return 0;
+}
+
 static int run_input_gap(const struct assay_call *call, void *state)
 {
 	compute(call, false);
@@ -325,6 +333,7 @@ OPS(clobbers, .run = run_clobbers, .derive = derive);
 OPS(clobbers_late, .run = run_clobbers_late, .derive = derive);
 OPS(gap, .run = run_gap);
 OPS(gap_late, .run = run_gap_late);
+OPS(input_begin, .run = run_input_begin);
 OPS(input_gap, .run = run_input_gap);
 OPS(overrun_late, .run = run_overrun_late);
 OPS(second, .run = run_second);
@@ -357,6 +366,7 @@ static const struct assay_arm arms[] = {
 	ARM(clobbers_late),
 	ARM(gap),
 	ARM(gap_late),
+	ARM(input_begin),
 	ARM(input_gap),
 	ARM(overrun_late),
 	ARM(second),
