@@ -114,7 +114,7 @@ static const json_t *find_arm(const json_t *cell, const char *name)
 	return NULL;
 }
 
-static void fill_arms(struct text *t, struct row *r, const json_t *cell)
+static void fill_arms(struct row *r, const json_t *cell)
 {
 	const json_t *arm;
 	size_t i;
@@ -236,7 +236,7 @@ static struct row *add_row(struct text *t, const json_t *cell)
 	const char *selected = json_string_value(json_object_get(cell, "selected"));
 	r->selected = selected ? text_intern(t, selected) : NULL;
 	const json_t *timing = json_object_get(cell, "timing"), *check = json_object_get(cell, "ratio_check");
-	fill_arms(t, r, cell);
+	fill_arms(r, cell);
 	if (json_is_object(check)) {
 		fill_ratio(t, r, cell, check);
 		return r;
