@@ -121,7 +121,8 @@ static bool take_answer(struct run *r, json_t *record, struct worker_answer *ans
 	case WORKER_FAILED: record_fail(record, ST_ERROR, answer->reason); /* fallthrough */
 	case WORKER_OK:
 		if (outside || answer->spent)
-			run_drop_worker(r); /* the next cell gets a process that nobody wrote to, or made another one of */
+			run_drop_worker(
+				r); /* the next cell gets a process that nobody wrote to, or made another one of */
 		return true;
 	case WORKER_TIMEOUT: record_fail(record, ST_TIMEOUT, answer->reason); break;
 	case WORKER_CRASHED:

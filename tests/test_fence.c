@@ -34,8 +34,9 @@ START_TEST(lies_at_its_fence)
 			ck_assert(!fence_hit(p[i], &hit));
 		}
 		for (int i = 0; i < COUNT(sizes); i++) {
-			for (size_t k = 0; k < sizes[i]; k++)
-				ck_assert_uint_eq(p[i][k], i);
+			/* All of it still holds what was written: equal to itself one byte on, and to the first. */
+			ck_assert(sizes[i] < 1 || p[i][0] == i);
+			ck_assert(sizes[i] < 2 || memcmp(p[i], p[i] + 1, sizes[i] - 1) == 0);
 			fence_free(p[i]);
 		}
 	}
