@@ -245,8 +245,8 @@ static bool timing_run(struct run *r, struct err *err)
 		if (!state_read(r, &before, err) || !state_read(r, &before, err))
 			return false;
 		rounds_free(&r->rounds);
-		bool ok = conduct_look(r->st, err) && rounds_run(r->st, &job, &r->x->warm, &r->rounds, err) &&
-			  conduct_look(r->st, err);
+		bool ok = conduct_look(r->st, err) &&
+			  rounds_run(r->st, r->ev, &job, &r->x->warm, &r->rounds, err) && conduct_look(r->st, err);
 		r->timed = true;
 		facts_measure(r->st, &m, &r->rounds, r->facts);
 		if (!ok)
@@ -263,6 +263,7 @@ static bool timing_run(struct run *r, struct err *err)
 		if (r->x->ops->pause)
 			r->x->ops->pause(r->x->be, RETRY_PAUSE_NS);
 	}
+	watch_passed(r->st, r->rounds.watched);
 	peaks_again(r, &m);
 	if (m.proof.measured && !m.proof.proven)
 		stage_note(r->st, "scrub unproven: a probe of %lld KiB was only %.2f times slower after it",
@@ -374,7 +375,7 @@ enum exec_outcome exec_confirm(struct exec *x, const struct cell *c, const char 
 	}
 	if (!stage_prepare(st, err) ||
 	    !calibration_clock(x->calibration, mine.timing.clock, &job.tick_ns, &floor_ns, err) ||
-	    !rounds_run(st, &job, &x->warm, &rounds, err))
+	    !rounds_run(st, NULL, &job, &x->warm, &rounds, err))
 		goto done;
 	json_object_set_new(*facts, "arms", sampled_arms(st, &rounds));
 	json_object_set_new(*facts, "batch", json_integer(rounds.batch));

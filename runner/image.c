@@ -32,6 +32,20 @@ const unsigned char *image_bytes(const struct image *im, int k)
 	return im->block[k] ? im->block[k]->data : NULL;
 }
 
+const void *image_place(const struct image *im, int k)
+{
+	const struct image_block *b = im->block[k];
+
+	if (!b)
+		return NULL;
+	return b->device ? b->device : b->st->ops->kind == ASSAY_HOST ? b->data : NULL;
+}
+
+bool image_shares(const struct image *a, const struct image *b, int k)
+{
+	return a->block[k] && a->block[k] == b->block[k];
+}
+
 unsigned char *image_rows(const struct image *im, int k, const int64_t *row, int64_t n, size_t row_bytes,
 			  struct err *err)
 {

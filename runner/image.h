@@ -38,6 +38,11 @@ bool image_same(const struct image *a, const struct image *b);
 bool image_fetch(const struct image *im, struct err *err);
 const unsigned char *image_bytes(const struct image *im,
 				 int k); /* dense bytes of output k, after image_fetch; else NULL */
+/* Where the backend can copy the dense bytes of output k from: a copy that stayed on the device, or, where that is the host, the bytes here.
+ * NULL: nowhere. */
+const void *image_place(const struct image *im, int k);
+/* Whether output k is one and the same memory in both. */
+bool image_shares(const struct image *a, const struct image *b, int k);
 /* Memory for all of output k with only these rows in it. The caller frees it. NULL with *err. */
 unsigned char *image_rows(const struct image *im, int k, const int64_t *row, int64_t n, size_t row_bytes,
 			  struct err *err);

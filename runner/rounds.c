@@ -7,6 +7,7 @@
 #include "escape.h"
 #include "finding.h"
 #include "judge.h"
+#include "mix.h"
 #include "monotonic.h"
 #include "rotate.h"
 
@@ -21,18 +22,12 @@ struct play {
 	struct rounds *out;
 	int arm[STAGE_SUBJECTS], n_arms; /* subjects that are timed */
 	struct rotate *rotate; /* SCRUB_ROTATE, else NULL */
+	struct watch *watch;
+	bool counts; /* the samples are of a round, not of what is thrown away before it */
+	bool broken; /* what the device says of an output cannot be */
 	int failures[STAGE_SUBJECTS], in_a_row[STAGE_SUBJECTS];
 	struct err why[STAGE_SUBJECTS];
 };
-
-static uint64_t split_mix(uint64_t *s)
-{
-	uint64_t z = *s += 0x9E3779B97F4A7C15u;
-
-	z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
-	z = (z ^ z >> 27) * 0x94D049BB133111EBu;
-	return z ^ z >> 31;
-}
 
 void rounds_order(uint64_t seed, int round, int n, int order[])
 {
@@ -41,7 +36,7 @@ void rounds_order(uint64_t seed, int round, int n, int order[])
 	for (int i = 0; i < n; i++)
 		order[i] = i;
 	for (int i = n - 1; i > 0; i--) {
-		int k = (int)((split_mix(&s) >> 32) * (uint64_t)(i + 1) >> 32), keep = order[i];
+		int k = (int)((mix_next(&s) >> 32) * (uint64_t)(i + 1) >> 32), keep = order[i];
 		order[i] = order[k];
 		order[k] = keep;
 	}
@@ -64,21 +59,37 @@ static bool scrub(struct play *p, struct err *err)
 	return ok;
 }
 
-/* The bracket queued behind the scrub: nothing is waited for until all launches of the sample are queued. */
+/* After a launch that was waited for, outside of the clock. */
+static bool look(struct play *p, struct ready *r, struct err *err)
+{
+	bool lived;
+
+	watch_look(p->watch, r, &lived, err);
+	p->broken = !lived;
+	return lived;
+}
+
+/* The bracket queued behind the scrub: nothing is waited for until all launches of the sample are queued, but to look at an output. */
 static bool sample_device(struct play *p, int subject, int batch, int64_t *sum, struct err *err)
 {
 	struct stage *st = p->st;
+	const int at = p->counts ? watch_at(p->watch) : -1;
 	int64_t ns, escaped = 0;
 	int done = 0;
 	bool ok = true;
 
 	for (; ok && done < batch; done++) {
 		struct ready *r = next_ready(p, subject);
-		ok = ready_restore(st, r, err) && scrub(p, err);
+		ok = ready_restore(st, r, err) && watch_before(p->watch, r, done, err) && scrub(p, err);
 		const int64_t from = monotonic_ns();
 		ok = ok && st->ops->mark(st->be, 2 * done, err) && ready_enqueue(st, r, err) &&
 		     st->ops->mark(st->be, 2 * done + 1, err);
 		st->cost.launch_ns += monotonic_ns() - from;
+		if (!ok || done != at)
+			continue;
+		ok = stage_sync(st, &escaped, err);
+		escape_seen(&st->subject[subject], escaped);
+		ok = ok && look(p, r, err);
 	}
 	if (!stage_sync(st, &escaped, ok ? err : NULL))
 		ok = false;
@@ -94,13 +105,15 @@ static bool sample_device(struct play *p, int subject, int batch, int64_t *sum, 
 static bool sample_host(struct play *p, int subject, int batch, int64_t *sum, struct err *err)
 {
 	struct stage *st = p->st;
+	const int at = p->counts ? watch_at(p->watch) : -1;
 
 	*sum = 0;
 	for (int i = 0; i < batch; i++) {
 		struct ready *r = next_ready(p, subject);
 		int64_t from, to, escaped = 0;
 		bool lost = false;
-		if (!ready_restore(st, r, err) || !scrub(p, err) || !stage_sync(st, NULL, err))
+		if (!ready_restore(st, r, err) || !watch_before(p->watch, r, i, err) || !scrub(p, err) ||
+		    !stage_sync(st, NULL, err))
 			return false;
 		from = st->ops->now(st->be);
 		bool ok = ready_enqueue(st, r, err);
@@ -114,6 +127,8 @@ static bool sample_host(struct play *p, int subject, int batch, int64_t *sum, st
 		if (st->ops->drain && !st->ops->drain(st->be, &escaped, &st->lost, err))
 			return false;
 		escape_seen(&st->subject[subject], escaped);
+		if (i == at && !look(p, r, err))
+			return false;
 	}
 	return true;
 }
@@ -128,6 +143,8 @@ static bool sample(struct play *p, int subject, int batch, int round, int64_t *n
 					      : sample_host(p, subject, batch, &sum, err);
 	*ns = ok ? (sum + batch / 2) / batch : -1;
 	p->out->launches += batch;
+	if (p->counts)
+		watch_count(p->watch, &p->st->subject[subject], batch);
 	return ok;
 }
 
@@ -182,6 +199,7 @@ static bool warm_up(struct play *p, struct warmth *warm, double *t_ns, struct er
 			/* Shipped is launched once in any case: the batch is chosen by what it takes. */
 			if (k >= launches && p->arm[a] != base)
 				continue;
+			watch_idle(p->watch);
 			bool ok = sample(p, p->arm[a], 1, -1, &ns, &why);
 			if (st->lost)
 				return err_set(err, "%s: %s", st->subject[p->arm[a]].name, why.text);
@@ -189,6 +207,7 @@ static bool warm_up(struct play *p, struct warmth *warm, double *t_ns, struct er
 				seen[n_seen++] = ns;
 		}
 	for (int64_t until = now + p->t->warmup_ns; timed && p->n_arms && st->ops->now(st->be) < until;) {
+		watch_idle(p->watch);
 		if (!sample(p, base, 1, -1, &ns, &why)) {
 			if (st->lost)
 				return err_set(err, "%s: %s", st->subject[base].name, why.text);
@@ -236,8 +255,8 @@ static int choose_batch(const struct play *p, double t_ns)
 	return b < 1 ? 1 : b;
 }
 
-/* False: lost. *dropped: a launch failed, the round counts for nobody. */
-static bool one_round(struct play *p, int round, bool *dropped, struct err *err)
+/* False: lost. *dropped: a launch failed, the round counts for nobody. into NULL: a round that is thrown away. */
+static bool one_round(struct play *p, int round, bool last, int64_t *const *into, bool *dropped, struct err *err)
 {
 	struct stage *st = p->st;
 	int order[STAGE_SUBJECTS];
@@ -245,6 +264,7 @@ static bool one_round(struct play *p, int round, bool *dropped, struct err *err)
 	struct err why = {{0}};
 
 	*dropped = false;
+	watch_round(p->watch, round, p->out->batch, last);
 	if (p->rotate)
 		rotate_round(p->rotate);
 	if (p->t->order == ORDER_RANDOM) {
@@ -259,8 +279,12 @@ static bool one_round(struct play *p, int round, bool *dropped, struct err *err)
 	}
 	for (int i = 0; i < p->n_arms; i++) {
 		int s = p->arm[order[i]];
-		bool ok = sample(p, s, p->out->batch, round, &p->out->sample[s][round], &why);
-		if (st->lost)
+		p->counts = true;
+		bool ok = sample(p, s, p->out->batch, round, &ns, &why);
+		p->counts = false;
+		if (into)
+			into[s][round] = ns;
+		if (st->lost || p->broken)
 			return err_set(err, "%s: %s", st->subject[s].name, why.text);
 		if (ok) {
 			p->in_a_row[s] = 0;
@@ -269,9 +293,47 @@ static bool one_round(struct play *p, int round, bool *dropped, struct err *err)
 		*dropped = true;
 		arm_failed(p, s, &why);
 	}
-	for (int a = 0; *dropped && a < p->n_arms; a++)
-		p->out->sample[p->arm[a]][round] = -1;
+	for (int a = 0; into && *dropped && a < p->n_arms; a++)
+		into[p->arm[a]][round] = -1;
 	return true;
+}
+
+/* Takes an arm that fails again and again out of the rounds. */
+static void drop_failing(struct play *p)
+{
+	for (int a = 0; a < p->n_arms; a++) {
+		int s = p->arm[a];
+		if (p->in_a_row[s] < GIVE_UP_AFTER)
+			continue;
+		p->st->subject[s].failed = true;
+		memmove(&p->arm[a], &p->arm[a + 1], (size_t)(p->n_arms - a - 1) * sizeof(*p->arm));
+		p->n_arms--;
+		a--;
+		/* Whatever it had is of rounds that were dropped, or from before it broke: it is no measurement of this arm. */
+		for (int r = 0; r < ROUNDS_MAX; r++)
+			p->out->sample[s][r] = -1;
+	}
+}
+
+/* Whether no round will come after this one, as far as it can be known. */
+static bool surely_last(const struct play *p)
+{
+	const int limit = p->job->rounds > 0 ? p->job->rounds : p->t->rounds > 0 ? p->t->rounds : p->t->max_rounds;
+
+	return p->out->n - p->out->dropped + 1 >= limit || p->out->n + 1 == ROUNDS_MAX;
+}
+
+/* After the rounds: what nobody could know to be the last launch is made up for. */
+static bool closing_rounds(struct play *p, struct err *err)
+{
+	bool dropped, ok = true;
+
+	for (int i = 0; ok && p->out->n && p->n_arms && !p->st->subject[0].failed && watch_wants_more(p->watch); i++) {
+		ok = one_round(p, p->out->n + i, true, NULL, &dropped, err);
+		if (ok && dropped)
+			drop_failing(p);
+	}
+	return ok;
 }
 
 static bool pair_done(const struct play *p, int arm, int base, const struct judge_rule *rule)
@@ -337,23 +399,6 @@ static bool enough(struct play *p)
 	return true;
 }
 
-/* Takes an arm that fails again and again out of the rounds. */
-static void drop_failing(struct play *p)
-{
-	for (int a = 0; a < p->n_arms; a++) {
-		int s = p->arm[a];
-		if (p->in_a_row[s] < GIVE_UP_AFTER)
-			continue;
-		p->st->subject[s].failed = true;
-		memmove(&p->arm[a], &p->arm[a + 1], (size_t)(p->n_arms - a - 1) * sizeof(*p->arm));
-		p->n_arms--;
-		a--;
-		/* Whatever it had is of rounds that were dropped, or from before it broke: it is no measurement of this arm. */
-		for (int r = 0; r < ROUNDS_MAX; r++)
-			p->out->sample[s][r] = -1;
-	}
-}
-
 static void failure_findings(struct play *p)
 {
 	for (int s = 0; s < p->st->n_subjects; s++) {
@@ -366,8 +411,8 @@ static void failure_findings(struct play *p)
 	}
 }
 
-bool rounds_run(struct stage *st, const struct rounds_job *job, struct warmth *warm, struct rounds *out,
-		struct err *err)
+bool rounds_run(struct stage *st, const struct evidence *ev, const struct rounds_job *job, struct warmth *warm,
+		struct rounds *out, struct err *err)
 {
 	const struct timing *t = &st->cell->timing;
 	struct play p = {.st = st, .t = t, .job = job, .out = out};
@@ -398,7 +443,8 @@ bool rounds_run(struct stage *st, const struct rounds_job *job, struct warmth *w
 			goto done;
 		}
 	}
-	if (!warm_up(&p, warm, &t_ns, err))
+	p.watch = watch_create(st, ev, job->rounds > 0 ? job->rounds : t->rounds, job->order_seed, err);
+	if (!p.watch || !warm_up(&p, warm, &t_ns, err))
 		goto done;
 	out->launches = 0;
 	out->batch = choose_batch(&p, t_ns);
@@ -410,7 +456,7 @@ bool rounds_run(struct stage *st, const struct rounds_job *job, struct warmth *w
 			out->cut = true;
 			break;
 		}
-		ok = one_round(&p, out->n, &dropped, err);
+		ok = one_round(&p, out->n, surely_last(&p), out->sample, &dropped, err);
 		if (!ok)
 			break;
 		out->n++;
@@ -421,11 +467,14 @@ bool rounds_run(struct stage *st, const struct rounds_job *job, struct warmth *w
 			break;
 		round_ns = st->ops->now(st->be) - from;
 	}
+	ok = ok && closing_rounds(&p, err);
 	failure_findings(&p);
+	watch_findings(p.watch, out->watched);
 	ok = ok && escape_settle(st, err);
 	warm->last_ns = st->ops->now(st->be);
 done:
 	out->wall_ns = st->ops->now(st->be) - start;
+	watch_destroy(p.watch);
 	rotate_destroy(p.rotate);
 	return ok;
 }

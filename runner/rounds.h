@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "stage.h"
+#include "watch.h"
 
 enum { ROUNDS_MAX = 1024, ROUNDS_BATCH_MAX = 32 };
 
@@ -31,15 +32,17 @@ struct rounds {
 	bool cut; /* by the budget */
 	int64_t wall_ns;
 	int64_t launches; /* timed ones, of all arms */
+	struct watched watched[STAGE_SUBJECTS];
 	int64_t *sample[STAGE_SUBJECTS]; /* by subject: ns, -1 in a dropped round; NULL: not timed */
 };
 
 /* The order of n arms in one round: a permutation of 0..n-1 that depends on seed and round only. */
 void rounds_order(uint64_t seed, int round, int n, int order[]);
 
-/* False: the device is lost, with *err. Launches that fail drop their round and leave a `run` finding. */
-bool rounds_run(struct stage *st, const struct rounds_job *job, struct warmth *warm, struct rounds *out,
-		struct err *err);
+/* ev: the checked answers, against which timed launches are looked at (watch.h). False: the device is lost or contradicts itself, with *err.
+ * Launches that fail drop their round and leave a `run` finding, wrong ones a `timed` one. */
+bool rounds_run(struct stage *st, const struct evidence *ev, const struct rounds_job *job, struct warmth *warm,
+		struct rounds *out, struct err *err);
 void rounds_free(struct rounds *r);
 /* Samples of a subject as an array with null for dropped rounds; JSON null where it was not timed. New reference. */
 json_t *rounds_samples(const struct rounds *r, int subject);
