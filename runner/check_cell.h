@@ -24,6 +24,9 @@ bool check_reference(struct stage *st, const struct evidence *ev, struct err *er
 /* After the timed rounds: every arm once more on both sets, against the evidence; inputs as they were. */
 bool check_again(struct stage *st, const struct evidence *ev, int launches_before, struct err *err);
 
+/* After that: with two elements of an input changed, all arms against shipped; whoever answers from what he kept is wrong. */
+bool check_changed(struct stage *st, const struct evidence *ev, uint64_t seed, struct err *err);
+
 /* Loads a set, and makes sure of it: nobody is blamed for a copy that somebody else had written to. */
 bool check_load(struct stage *st, int set, bool force, struct err *err);
 /* Makes sure of what inputs are loaded from, before it is copied to somewhere else. */

@@ -273,7 +273,8 @@ static bool timing_run(struct run *r, struct err *err)
 	conduct_rest(r->st);
 	tell(r);
 	return r->rounds.n == 0 ||
-	       (check_again(r->st, r->ev, (int)r->rounds.launches, err) && escape_settle(r->st, err));
+	       (check_again(r->st, r->ev, (int)r->rounds.launches, err) &&
+		check_changed(r->st, r->ev, m.order_seed, err) && escape_settle(r->st, err));
 }
 
 /* What the cell took, and what of it was not the harness. */

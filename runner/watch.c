@@ -91,7 +91,8 @@ struct watch *watch_create(struct stage *st, const struct evidence *ev, int roun
 	for (int i = 0; i < DECOY_KINDS; i++)
 		w->deck[i] = i;
 	for (int i = 0; i < st->n_subjects; i++)
-		w->unstable[i] = finding_failed(st->findings, "repeat", st->subject[answer_of(&st->subject[i], i)].name);
+		w->unstable[i] =
+			finding_failed(st->findings, "repeat", st->subject[answer_of(&st->subject[i], i)].name);
 	w->decoy = decoy_create(st, ev, mix_next(&w->random), err);
 	if (!w->decoy) {
 		watch_destroy(w);
@@ -260,11 +261,13 @@ static void finding(struct watch *w, int i)
 	if (wrong->diff.out >= 0)
 		diff_text(desc, shape, image_bytes(&wrong->got, k), image_bytes(want, k), &wrong->diff, text,
 			  sizeof(text));
-	json_t *f = finding_add(st->findings, "timed", s->name, "mismatch",
-				"wrong under the clock: %lld of %lld timed launches that were looked at give other bits than "
-				"the checked ones, the first of them launch %lld (round %lld), whose output held %s: %s",
-				(long long)seen->differ, (long long)seen->looked, (long long)wrong->launch,
-				(long long)wrong->round, decoy_name(wrong->held), text);
+	json_t *f =
+		finding_add(st->findings, "timed", s->name, "mismatch",
+			    "wrong under the clock: %lld of %lld timed launches that were looked at give other bits "
+			    "than "
+			    "the checked ones, the first of them launch %lld (round %lld), whose output held %s: %s",
+			    (long long)seen->differ, (long long)seen->looked, (long long)wrong->launch,
+			    (long long)wrong->round, decoy_name(wrong->held), text);
 	json_object_set_new(f, "against", json_string(s->name));
 	diff_fields(f, desc, shape, image_bytes(&wrong->got, k), image_bytes(want, k), &wrong->diff);
 	json_object_set_new(f, "launches", json_integer(seen->looked));

@@ -19,8 +19,8 @@ START_TEST(rotates)
 	json_t *facts = run_cell(&b, &c, EXEC_OK);
 	ck_assert(noted(facts, "this is warm"));
 	ck_assert_int_eq(fake_scrubs(b.be, NULL), 0);
-	/* The timed launches are the last ones but those of check_again: two sets of two arms. */
-	const int64_t from = fake_launches(b.be) - 4 - 3 * ROUNDS;
+	/* The timed launches are the last ones but two arms on two sets, and with each of two inputs changed. */
+	const int64_t from = fake_launches(b.be) - 8 - 3 * ROUNDS;
 	const void *seen[COPIES] = {0}, *of_arm[3][ROUNDS];
 	int n = 0;
 	for (int64_t k = 0; k < 3 * ROUNDS; k++) {

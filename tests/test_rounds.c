@@ -87,8 +87,8 @@ START_TEST(order_is_what_was_launched)
 	json_t *facts = run_cell(&b, &c, EXEC_OK);
 	int rounds = (int)measured(facts, "rounds");
 	uint64_t seed = (uint64_t)measured(facts, "order_seed");
-	/* The last launches before the ones that check again (3 arms x 2 sets): rounds of 1 + 4. */
-	int64_t k = fake_launches(b.be) - 6 - 5 * rounds;
+	/* The last launches but those that check again: rounds of 1 + 4. */
+	int64_t k = fake_launches(b.be) - AFTER - 5 * rounds;
 	for (int r = 0; r < rounds; r++) {
 		int order[4];
 		const struct fake_event *e = fake_event_at(b.be, ++k);
@@ -127,7 +127,7 @@ START_TEST(seed_protocols)
 	ck_assert_int_eq(measured(facts, "rounds"), 9);
 	ck_assert_int_eq(measured(facts, "scrub_bytes"), 0);
 	ck_assert(!samples(facts, "null"));
-	int64_t k = fake_launches(b.be) - 6 - 3 * 9;
+	int64_t k = fake_launches(b.be) - AFTER - 3 * 9;
 	for (int r = 0; r < 9; r++) {
 		static const int arms[] = {2, 0, 1};
 		for (int i = 0; i < 3; i++) {

@@ -4,6 +4,9 @@
 
 #include "test_bed.h"
 
+/* Launches that come after the rounds of a bench: three arms on both input sets, and three with each of its two inputs changed. */
+enum { AFTER = 3 * 2 + 3 * 2 };
+
 static inline json_t *samples(const json_t *facts, const char *arm)
 {
 	size_t i;

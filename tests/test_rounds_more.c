@@ -60,7 +60,7 @@ START_TEST(order_by_list)
 	json_t *facts = run_cell(&b, &c, EXEC_OK);
 	ck_assert_int_eq(measured(facts, "rounds"), 8);
 	for (int k = 0; k < 4 * 8; k++) {
-		const struct fake_event *e = fake_event_at(b.be, fake_launches(b.be) - 6 - 4 * 8 + 1 + k);
+		const struct fake_event *e = fake_event_at(b.be, fake_launches(b.be) - AFTER - 4 * 8 + 1 + k);
 		ck_assert_int_eq(e->arg, c.arm[want[k % 4]].arg);
 	}
 	json_decref(facts);
@@ -228,7 +228,7 @@ START_TEST(each_arm_has_every_copy)
 	c.timing.order = ORDER_FIXED;
 	c.timing.rounds = ROUNDS;
 	json_t *facts = run_cell(&b, &c, EXEC_OK);
-	const int64_t from = fake_launches(b.be) - 6 - ARMS * ROUNDS; /* six that check again */
+	const int64_t from = fake_launches(b.be) - AFTER - ARMS * ROUNDS;
 	for (int a = 0; a < ARMS; a++) {
 		const void *seen[ARMS] = {NULL};
 		int n = 0;
@@ -291,8 +291,8 @@ START_TEST(the_launch_that_is_thrown_away)
 	json_decref(run_cell(&b, &c, EXEC_OK));
 	const int64_t whole = fake_launches(b.be);
 	json_decref(run_cell(&b, &c, EXEC_OK));
-	/* The third of eight rounds of five launches; six check again. */
-	fake_script_of(b.be)->fail_launch = whole + 2 * (fake_launches(b.be) - whole) - 6 - 5 * 8 + 5 * 2 + 1;
+	/* The third of eight rounds of five launches. */
+	fake_script_of(b.be)->fail_launch = whole + 2 * (fake_launches(b.be) - whole) - AFTER - 5 * 8 + 5 * 2 + 1;
 	json_t *facts = run_cell(&b, &c, EXEC_OK);
 	ck_assert_int_eq(measured(facts, "rounds"), 8);
 	ck_assert_int_eq(measured(facts, "dropped"), 0);
@@ -315,9 +315,9 @@ START_TEST(a_wait_that_fails)
 		json_decref(run_cell(&b, &c, EXEC_OK));
 		const int64_t whole = fake_launches(b.be);
 		json_decref(run_cell(&b, &c, EXEC_OK));
-		/* The second sample of the third of eight rounds of five launches; six check again. */
+		/* The second sample of the third of eight rounds of five launches. */
 		fake_script_of(b.be)->wait_fails_launch =
-			whole + 2 * (fake_launches(b.be) - whole) - 6 - 5 * 8 + 5 * 2 + 3;
+			whole + 2 * (fake_launches(b.be) - whole) - AFTER - 5 * 8 + 5 * 2 + 3;
 		json_t *facts = run_cell(&b, &c, EXEC_OK);
 		ck_assert_int_eq(measured(facts, "dropped"), 1);
 		ck_assert_int_eq(measured(facts, "rounds"), 9);
