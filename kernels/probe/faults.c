@@ -357,7 +357,7 @@ static int reference(const struct assay_call *call, int t, const struct assay_ro
 	{                                                                                                              \
 		.name = #name_, .flags = ASSAY_ARM_BITWISE | ASSAY_ARM_FAULT, .doc = doc_, .ops = { OPS(name_) }       \
 	}
-/* One of faults_end.c or faults_leaves.c; on_device: its like there, or NULL. */
+/* One of faults_end.c, faults_leaves.c or faults_timed.c; on_device: its like there, or NULL. */
 #define FAULT_END(name_, on_device, doc_)                                                                              \
 	{                                                                                                              \
 		.name = #name_, .flags = ASSAY_ARM_BITWISE | ASSAY_ARM_FAULT, .doc = doc_,                             \
@@ -399,6 +399,10 @@ static const struct assay_arm arms[] = {
 	FAULT(over_read_max, "maximum with what is beyond a: only a huge number there shows"),
 	FAULT(changes_input, "flips a bit of a"),
 	FAULT(caches, "returns its first result for the same address of a"),
+	FAULT_END(caches_part, NULL, "returns an earlier result where a begins as it did then"),
+	FAULT_END(flips_timed, NULL, "one bit off where the output held a number before"),
+	FAULT_END(keeps_last, NULL, "does not write the last element where a number is there already"),
+	FAULT_END(leaves_out, NULL, "does nothing where both ends of the output seem to be right already"),
 	FAULT(drifts, "right ten times, then one bit off"),
 	FAULT(racy, "2 % of its launches are one bit off, at changing places"),
 	ROUNDED(batch, "the order of the sum follows the number of rows"),

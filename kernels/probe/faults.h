@@ -18,4 +18,8 @@ extern const struct assay_arm_ops probe_faults_late, probe_faults_hang, probe_fa
 extern const struct assay_arm_ops probe_faults_leaves_timer, probe_faults_leaves_omp, probe_faults_leaves_thread,
 	probe_faults_leaves_signals, probe_faults_closes_files;
 
+/* Host arms of faults_timed.c. */
+extern const struct assay_arm_ops probe_faults_flips_timed, probe_faults_keeps_last, probe_faults_leaves_out,
+	probe_faults_caches_part;
+
 #endif
