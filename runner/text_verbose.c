@@ -6,8 +6,8 @@
 /* A line for each check: the arms that passed it everywhere in this cell, and its sentence where it says the same of all of them. */
 static void passed_checks(const struct text *t, const json_t *cell)
 {
-	static const char *const checks[] = {"identity", "reference", "repeat", "invariant", "memory",
-					     "data",     "run",       "graph",  "census"};
+	static const char *const checks[] = {"identity", "reference", "repeat", "invariant", "memory", "timed",
+					     "changed",  "data",      "run",    "graph",     "census"};
 	const json_t *list = json_object_get(cell, "checks"), *x;
 	size_t i;
 	for (size_t k = 0; k < sizeof checks / sizeof *checks; k++) {
