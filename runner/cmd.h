@@ -31,11 +31,17 @@ struct cmd {
 struct option;
 int cmd_refuse(const char *verb, int got, char **argv, const struct option *options);
 
+/* Whether what goes to f may be coloured: f is a terminal that can (TERM is not `dumb`), and NO_COLOR is not set to anything. */
+bool cmd_colour(FILE *f);
+
 /* A whole number from lo to hi in digits alone; false, and *out as it was, for anything else. */
 bool cmd_whole_number(const char *text, int lo, int hi, int *out);
 
 /* Whether writing there would replace a file: a device, a pipe or /dev/null loses nothing. */
 bool cmd_would_replace(const char *path);
+
+/* Whether a file of that name, which nobody asked for, can be made here; false with a message that says how to name another place. */
+bool cmd_can_make(const char *verb, const char *path);
 
 /* Whether both paths lead to one file: --force replaces a result, never what it is made of. */
 bool cmd_same_file(const char *a, const char *b);

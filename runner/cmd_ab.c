@@ -116,13 +116,15 @@ static int run_both(const struct options *o, struct run_job job)
 	const time_t t = time(NULL);
 	strftime(now, sizeof now, "%Y%m%dT%H%M%S", localtime_r(&t, &tm));
 	snprintf(path, sizeof path, "%s-%s.jsonl", job.suite->name, now);
+	if (!job.out && !cmd_can_make("ab", path))
+		return EXIT_USAGE;
 	if (!job.out)
 		job.out = path;
 	const bool records_on_stdout = strcmp(job.out, "-") == 0;
 	FILE *text = records_on_stdout || o->markdown ? stderr : stdout;
 	const struct text_options to = {
 		.out = text,
-		.colour = isatty(fileno(text)) && !getenv("NO_COLOR"),
+		.colour = cmd_colour(text),
 		.verbose = o->verbose,
 		.quiet = o->quiet || o->markdown,
 		.advisory = o->advisory,
@@ -200,7 +202,7 @@ static int ab(const struct options *o, const char *base, const char *head)
 	if (suite && !plan && diags_errors(d) == 0)
 		fprintf(stderr, "assay ab: %s\n", err.text);
 	if (diags_errors(d) + diags_warnings(d) > 0)
-		diags_print(d, stderr, isatty(STDERR_FILENO) && !getenv("NO_COLOR"));
+		diags_print(d, stderr, cmd_colour(stderr));
 	if (!plan)
 		goto done;
 	if (left_out)

@@ -99,7 +99,7 @@ static bool check_one(const char *path, const struct suite_options *opt, const s
 	struct suite *s = suite_load(path, opt, d);
 	int64_t cells = s ? count_cells(s, opt->registry, how, d, &err) : -1;
 	bool good = s && cells >= 0 && !diags_errors(d);
-	diags_print(d, stderr, isatty(STDERR_FILENO) && !getenv("NO_COLOR"));
+	diags_print(d, stderr, cmd_colour(stderr));
 	if (s && cells < 0 && !diags_errors(d))
 		fprintf(stderr, "%s: error: %s\n", path, err.text);
 	if (good && show == CHECK_JSON) {
@@ -162,7 +162,7 @@ static bool check_file(const char *path, const struct suite_options *opt, const 
 	struct arena *a = arena_create();
 	struct suite_uses u = {0};
 	bool good = suite_uses_add(a, path, d, &u);
-	diags_print(d, stderr, isatty(STDERR_FILENO) && !getenv("NO_COLOR"));
+	diags_print(d, stderr, cmd_colour(stderr));
 	if (good)
 		good = u.name ? check_list(path, &u, opt, how, json)
 			      : check_one(path, opt, how, json ? CHECK_JSON : CHECK_TEXT);

@@ -210,7 +210,7 @@ static int compare(const struct options *o, const char *base, const char *head, 
 		.head = head,
 		.title = title,
 		.all = o->all,
-		.colour = !o->out && isatty(STDOUT_FILENO) && !getenv("NO_COLOR"),
+		.colour = !o->out && cmd_colour(stdout),
 		.fail_on = o->fail_on,
 		.exit = status,
 		.advisory = o->advisory,
@@ -269,10 +269,15 @@ static FILE *open_out(const struct options *o, char *const *file, int n)
 static bool close_out(FILE *out, const char *path, bool half)
 {
 	struct stat st;
+	errno = 0;
 	bool written = fflush(out) == 0 && !ferror(out);
-	written = fclose(out) == 0 && written;
+	int why = errno;
+	if (fclose(out) != 0 && written) {
+		written = false;
+		why = errno;
+	}
 	if (!written)
-		fprintf(stderr, "assay diff: %s: cannot write\n", path);
+		fprintf(stderr, "assay diff: %s: cannot write%s%s\n", path, why ? ": " : "", why ? strerror(why) : "");
 	if ((half || !written) && lstat(path, &st) == 0 && S_ISREG(st.st_mode))
 		unlink(path);
 	return written;

@@ -115,7 +115,7 @@ static int explain(const struct options *o, const struct registry *r)
 		p = s ? plan_of_one(o, s, r, &target, a, d, &err) : NULL;
 		ok = p && plan_cell(p, 0, a, &c, &err);
 	}
-	diags_print(d, stderr, isatty(STDERR_FILENO) && !getenv("NO_COLOR"));
+	diags_print(d, stderr, cmd_colour(stderr));
 	if (ok) {
 		char *rerun = rerun_text(&c), *line = NULL;
 		if (o->json) {

@@ -213,7 +213,7 @@ static int list_suite(const struct options *o, const struct registry *r, int64_t
 	*count += plan_count(p);
 	ok = o->count || print_cells(p, &target, o->json, &err);
 out:
-	diags_print(d, stderr, isatty(STDERR_FILENO) && !getenv("NO_COLOR"));
+	diags_print(d, stderr, cmd_colour(stderr));
 	if (!ok && !diags_errors(d))
 		fprintf(stderr, "assay list: %s\n", err.text);
 	if (!s && access(o->suite, F_OK) != 0 && registry_find(r, o->suite))
@@ -235,7 +235,7 @@ static int list_file(const struct options *o, const struct registry *r)
 	struct err err;
 	int64_t count = 0;
 	int status = suite_uses_add(a, o->suite, d, &u) ? EXIT_PASS : EXIT_USAGE;
-	diags_print(d, stderr, isatty(STDERR_FILENO) && !getenv("NO_COLOR"));
+	diags_print(d, stderr, cmd_colour(stderr));
 	if (status == EXIT_PASS && u.name && !target_plan(&target, o->backend, o->device, &err)) {
 		fprintf(stderr, "assay list: %s\n", err.text);
 		status = EXIT_USAGE;

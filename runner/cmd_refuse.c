@@ -1,11 +1,13 @@
 #include "cmd.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "diag.h"
 
@@ -63,10 +65,30 @@ bool cmd_whole_number(const char *text, int lo, int hi, int *out)
 	return true;
 }
 
+bool cmd_colour(FILE *f)
+{
+	const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
+	return isatty(fileno(f)) && !(no && *no) && !(term && strcmp(term, "dumb") == 0);
+}
+
 bool cmd_would_replace(const char *path)
 {
 	struct stat st;
 	return stat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+bool cmd_can_make(const char *verb, const char *path)
+{
+	const int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	if (fd >= 0) {
+		close(fd);
+		unlink(path);
+	}
+	if (fd >= 0 || errno == EEXIST)
+		return true;
+	fprintf(stderr, "assay %s: cannot make %s here: %s\nhint: -o FILE names another place\n", verb, path,
+		strerror(errno));
+	return false;
 }
 
 bool cmd_same_file(const char *a, const char *b)

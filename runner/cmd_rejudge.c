@@ -1,8 +1,6 @@
 /* assay rejudge: the verdicts again, from the stored samples alone. With nothing set the file that comes out is the file that went in,
  * byte for byte, which is the proof that a verdict is a function of its record. */
-#include <errno.h>
 #include <getopt.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +8,7 @@
 
 #include "cmd.h"
 #include "record.h"
+#include "rejudge_set.h"
 #include "verdict.h"
 
 struct lines {
@@ -108,125 +107,6 @@ static bool lines_read(const char *path, struct lines *l, struct err *err)
 	return ok && pick_cells(l, path, err);
 }
 
-/* ---- settings ------------------------------------------------------------------------------------------------------- */
-
-static bool number_of(const char *text, const char *what, double *out, struct err *err)
-{
-	char *end;
-	errno = 0;
-	*out = strtod(text, &end);
-	/* strtod also reads hexadecimal, nan and inf, which no suite may have. */
-	if (end == text || errno || !isfinite(*out) || strspn(text, "+-.0123456789eE") < (size_t)(end - text))
-		return err_set(err, "--set %s=%s: a plain number is wanted", what, text);
-	if (strcmp(end, "%") == 0)
-		*out /= 100;
-	else if (strcmp(what, "margin") == 0 || strcmp(what, "warn") == 0)
-		return err_set(err, "--set %s=%s: a percentage is wanted, as in %s=3%%", what, text, what);
-	else if (end[0])
-		return err_set(err, "--set %s=%s: '%s' after the number is not understood", what, text, end);
-	return true;
-}
-
-static bool time_of(const char *text, double *out, struct err *err)
-{
-	static const struct {
-		const char *unit;
-		double ns;
-	} units[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
-	char *end;
-	*out = strtod(text, &end);
-	for (size_t i = 0; end != text && i < sizeof units / sizeof units[0]; i++)
-		if (strcmp(end, units[i].unit) == 0 && *out >= 0 && isfinite(*out)) {
-			*out = round(*out * units[i].ns);
-			return true;
-		}
-	return err_set(err, "--set floor=%s: a time with its unit is wanted, as in 500ns or 0.5us", text);
-}
-
-static bool one_of(const char *text, const char *what, const char *const *words, struct err *err)
-{
-	char list[128] = "";
-	for (int i = 0; words[i]; i++) {
-		if (strcmp(text, words[i]) == 0)
-			return true;
-		snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", i ? ", " : "", words[i]);
-	}
-	return err_set(err, "--set %s=%s: it is one of %s", what, text, list);
-}
-
-/* One `--set NAME=VALUE` into every cell. */
-static bool set_all(struct lines *l, const char *text, struct err *err)
-{
-	static const char *const estimators[] = {"paired", "mean", "median", NULL};
-	static const char *const confirms[] = {"fresh", "none", NULL};
-	const char *eq = strchr(text, '=');
-	char name[32];
-	if (!eq || eq == text || (size_t)(eq - text) >= sizeof name)
-		return err_set(err, "--set %s: NAME=VALUE is wanted, as in --set margin=3%%", text);
-	snprintf(name, sizeof name, "%.*s", (int)(eq - text), text);
-	const char *value = eq + 1;
-	double x = 0;
-	bool in_judge = true;
-	json_t *j = NULL;
-	const char *key = name;
-	if (strncmp(name, "timing.", 7) == 0)
-		key = name + 7;
-	if (strcmp(key, "margin") == 0 || strcmp(key, "warn") == 0) {
-		if (strcmp(key, "warn") == 0 && strcmp(value, "none") == 0) {
-			j = json_null();
-		} else {
-			if (!number_of(value, key, &x, err))
-				return false;
-			if (x < 0)
-				return err_set(err, "--set %s=%s: a limit is at least 0%%", key, value);
-			j = json_real(1 + x);
-		}
-		in_judge = false;
-		key = strcmp(key, "warn") == 0 ? "margin_warn" : "margin";
-	} else if (strcmp(key, "floor") == 0) {
-		if (!time_of(value, &x, err))
-			return false;
-		j = json_integer((json_int_t)x);
-		in_judge = false;
-		key = "margin_floor_ns";
-	} else if (strcmp(key, "estimator") == 0 || strcmp(key, "confirm") == 0) {
-		if (!one_of(value, key, strcmp(key, "confirm") == 0 ? confirms : estimators, err))
-			return false;
-		j = json_string(value);
-	} else if (strcmp(key, "alpha") == 0 || strcmp(key, "tau") == 0) {
-		if (!number_of(value, key, &x, err))
-			return false;
-		if (strcmp(key, "alpha") == 0 && !stats_alpha_known(x))
-			return err_set(err,
-				       "--set alpha=%s: the looks are tabled for 0.05, 0.025, 0.01, 0.005 and 0.001",
-				       value);
-		if (x < 0)
-			return err_set(err, "--set tau=%s: tau is at least 0", value);
-		j = json_real(x);
-	} else if (strcmp(key, "rounds") == 0 || strcmp(key, "min_rounds") == 0 || strcmp(key, "max_rounds") == 0) {
-		if (!number_of(value, key, &x, err))
-			return false;
-		bool least = strcmp(key, "rounds") == 0 ? x >= 0 : x >= 1; /* rounds=0: the adaptive looks */
-		if (x != floor(x) || !least || x > STATS_MAX_ROUNDS || strchr(value, '%'))
-			return err_set(err, "--set %s=%s: a whole number up to %d is wanted", key, value,
-				       STATS_MAX_ROUNDS);
-		j = json_integer((json_int_t)x);
-	} else {
-		return err_set(err,
-			       "--set %s: not a setting of the judge; these are: margin, warn, floor, estimator, "
-			       "alpha, "
-			       "rounds, min_rounds, max_rounds, confirm, tau",
-			       name);
-	}
-	for (size_t i = 0; i < l->n_cells; i++) {
-		json_t *to = in_judge ? json_object_get(l->cell[i], "judge") : l->cell[i];
-		if (json_is_object(to))
-			json_object_set(to, key, j);
-	}
-	json_decref(j);
-	return true;
-}
-
 /* ---- the records that follow from the cells ------------------------------------------------------------------------- */
 
 /* New aggregates of ratio checks in the places of the old ones (by name). One without an old one stays out. */
@@ -308,6 +188,16 @@ static int say(const struct err *err)
 	return EXIT_USAGE;
 }
 
+/* False: what is wrong was said. */
+static bool set_all(const struct lines *l, const char *const *set, int n_set)
+{
+	struct diags *d = diags_create();
+	const bool ok = rejudge_set(set, n_set, l->cell, l->n_cells, d);
+	diags_print(d, stderr, cmd_colour(stderr));
+	diags_destroy(d);
+	return ok;
+}
+
 static json_t *command_line(int argc, char **argv)
 {
 	json_t *j = json_string("assay");
@@ -321,7 +211,7 @@ static json_t *command_line(int argc, char **argv)
 
 enum { MAX_SET = 32 };
 
-static int rejudge(const char *path, const char *out, enum verdict_open how, char *const *set, int n_set,
+static int rejudge(const char *path, const char *out, enum verdict_open how, const char *const *set, int n_set,
 		   json_t *command)
 {
 	struct lines l = {0};
@@ -333,11 +223,8 @@ static int rejudge(const char *path, const char *out, enum verdict_open how, cha
 		say(&err);
 		goto done;
 	}
-	for (int i = 0; i < n_set; i++)
-		if (!set_all(&l, set[i], &err)) {
-			say(&err);
-			goto done;
-		}
+	if (!set_all(&l, set, n_set))
+		goto done;
 
 	json_t *header = l.line[0];
 	const char *started = json_string_value(json_object_get(header, "started"));
@@ -405,7 +292,7 @@ static int run(int argc, char **argv)
 						{"output", required_argument, NULL, 'o'},
 						{"force", no_argument, NULL, 'f'},
 						{NULL, 0, NULL, 0}};
-	char *set[MAX_SET];
+	const char *set[MAX_SET];
 	int n_set = 0, o;
 	const char *out = NULL;
 	enum verdict_open how = VERDICT_NEW;
@@ -449,10 +336,10 @@ const struct cmd cmd_rejudge = {
 		"                        floor=0.5us      the margin's absolute floor\n"
 		"                        estimator=mean   paired, mean or median\n"
 		"                        alpha=0.01       0.05, 0.025, 0.01, 0.005 or 0.001\n"
-		"                        rounds=9         so many; 0: the adaptive looks\n"
+		"                        rounds=9         so many; adaptive: the looks\n"
 		"                        min_rounds=16 max_rounds=40\n"
 		"                        confirm=none     a suspect is a regression without a second process\n"
-		"                        tau=0.2%         what processes differ by\n"
+		"                        tau=0.2%         what processes differ by; store: as the file's run had it\n"
 		"  --force             OUT may exist\n"
 		"\n"
 		"Nothing is run. With nothing set, OUT equals FILE byte for byte. A suspect that the run did not\n"

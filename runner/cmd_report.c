@@ -115,10 +115,19 @@ static int write_file(const struct report *r, const struct options *o)
 		return EXIT_USAGE;
 	}
 	write_report(r, f, o);
-	bool bad = ferror(f) != 0;
-	bad |= fclose(f) != 0;
-	if (bad || (!direct && rename(part, o->out) != 0)) {
-		fprintf(stderr, "assay report: cannot write %s: %s\n", o->out, strerror(errno));
+	errno = 0;
+	bool bad = fflush(f) != 0 || ferror(f);
+	int why = errno;
+	if (fclose(f) != 0 && !bad) {
+		bad = true;
+		why = errno;
+	}
+	if (!bad && !direct && rename(part, o->out) != 0) {
+		bad = true;
+		why = errno;
+	}
+	if (bad) {
+		fprintf(stderr, "assay report: cannot write %s%s%s\n", o->out, why ? ": " : "", why ? strerror(why) : "");
 		if (!direct)
 			unlink(part);
 	} else {

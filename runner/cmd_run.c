@@ -110,7 +110,7 @@ static bool prepare(const struct run_options *o, const struct registry *reg, con
 					 .n_plugins = o->n_plugins,
 					 .backend = o->backend,
 					 .device = o->device};
-	const bool colour = isatty(STDERR_FILENO) && !getenv("NO_COLOR");
+	const bool colour = cmd_colour(stderr);
 	bool ok = false;
 	it->suite = suite_load(path, &so, d);
 	if (!it->suite)
@@ -213,6 +213,8 @@ static bool outputs_fit(const struct run_options *o, struct item *item)
 				item[i].out, o->no_fork ? "" : "--resume goes on with it, ");
 			return false;
 		}
+		if (item[i].out && !o->out && !cmd_can_make("run", item[i].out))
+			return false;
 	}
 	return true;
 }
@@ -224,7 +226,7 @@ struct text_options run_text_options(const struct run_options *o, const char *fi
 	FILE *out = o->out && strcmp(o->out, "-") == 0 ? stderr : stdout;
 	return (struct text_options){
 		.out = out,
-		.colour = isatty(fileno(out)) && !getenv("NO_COLOR"),
+		.colour = cmd_colour(out),
 		.verbose = o->verbose,
 		.quiet = o->quiet,
 		.advisory = o->advisory,
@@ -367,6 +369,7 @@ static int run_suites(struct run_options *o)
 		.how = o->force    ? VERDICT_FORCE
 		       : o->resume ? VERDICT_RESUME
 				   : VERDICT_NEW,
+		.can_resume = true,
 		.processes = o->processes ? o->processes : 1,
 		.shard_i = o->shard_i,
 		.shard_n = o->shard_n,

@@ -194,7 +194,7 @@ bool run_options_suites(struct run_options *o, struct arena *a)
 	bool ok = true;
 	for (int i = 0; i < o->n_files; i++)
 		ok = suite_uses_add(a, o->file[i], d, &o->suites) && ok;
-	diags_print(d, stderr, isatty(STDERR_FILENO) && !getenv("NO_COLOR"));
+	diags_print(d, stderr, cmd_colour(stderr));
 	diags_destroy(d);
 	if (!ok)
 		return false;

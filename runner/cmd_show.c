@@ -30,7 +30,7 @@ static int show(const char *path, bool verbose, bool quiet)
 		fprintf(stderr, "assay show: %s: the last line is cut short and left out\n", path);
 	const struct text_options o = {
 		.out = stdout,
-		.colour = isatty(STDOUT_FILENO) && !getenv("NO_COLOR"),
+		.colour = cmd_colour(stdout),
 		.verbose = verbose,
 		.quiet = quiet,
 		/* No name of the file: under git it is another temporary one each time, and a diff of two texts would show that. */

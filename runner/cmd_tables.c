@@ -155,7 +155,7 @@ static const struct table *load(struct arena *a, const char *path)
 	struct diags *d = diags_create();
 	const struct table *t = table_load(a, path, (struct mark){0}, d);
 	if (!t)
-		diags_print(d, stderr, isatty(STDERR_FILENO) && !getenv("NO_COLOR"));
+		diags_print(d, stderr, cmd_colour(stderr));
 	diags_destroy(d);
 	return t;
 }

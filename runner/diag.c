@@ -18,6 +18,8 @@ struct message {
 	enum severity sev;
 	struct mark at;
 	const char *text;
+	const char *joint, **whose; /* NULL: of nobody in particular */
+	size_t n_whose, cap_whose;
 	struct note *first, *last;
 	int file, order; /* keys of the sort */
 };
@@ -38,7 +40,7 @@ struct diags {
 };
 
 /* Beyond KEPT messages are counted only, so that a file of nothing but mistakes costs what it is long. */
-enum { SHOWN_ERRORS = 20, KEPT = 2000, SHOWN_COLUMNS = 90, TEXT_MAX = 1024 };
+enum { SHOWN_ERRORS = 20, KEPT = 2000, SHOWN_COLUMNS = 90, SHOWN_WHOSE = 6, TEXT_MAX = 1024 };
 
 struct diags *diags_create(void)
 {
@@ -84,31 +86,72 @@ static bool same_place(const struct mark *a, const struct mark *b)
 	       (a->file == b->file || (a->file && b->file && !strcmp(a->file, b->file)));
 }
 
-bool diag_add(struct diags *d, enum severity sev, struct mark at, const char *fmt, ...)
+static bool same_message(const struct message *m, enum severity sev, const struct mark *at, const char *text,
+			 const char *joint)
+{
+	return m->sev == sev && same_place(&m->at, at) && !strcmp(m->text, text) && !m->joint == !joint &&
+	       (!joint || !strcmp(m->joint, joint));
+}
+
+static void whose_add(struct diags *d, struct message *m, const char *whose)
+{
+	for (size_t i = 0; i < m->n_whose; i++)
+		if (!strcmp(m->whose[i], whose))
+			return;
+	m->whose = arena_grow(d->arena, m->whose, m->n_whose, &m->cap_whose, sizeof *m->whose);
+	m->whose[m->n_whose++] = plain_text(d->arena, arena_strdup(d->arena, whose));
+}
+
+/* joint NULL: of nobody in particular. */
+__attribute__((format(printf, 6, 0))) static bool add(struct diags *d, enum severity sev, struct mark at,
+						      const char *joint, const char *whose, const char *fmt, va_list ap)
 {
 	d->dropped = d->n >= KEPT;
 	if (d->dropped) {
 		*(sev == DIAG_ERROR ? &d->errors : &d->warnings) += 1;
 		return false;
 	}
-	va_list ap;
-	va_start(ap, fmt);
 	const char *text = format(d, fmt, ap);
-	va_end(ap);
 	for (size_t i = 0; i < d->n; i++) {
 		struct message *m = &d->message[i];
-		if (m->sev == sev && same_place(&m->at, &at) && !strcmp(m->text, text)) {
+		if (same_message(m, sev, &at, text, joint)) {
 			/* It becomes the last one, so that a note that follows lands here and, being the same, counts once. */
 			struct message moved = *m;
 			memmove(m, m + 1, (d->n - i - 1) * sizeof *m);
 			d->message[d->n - 1] = moved;
+			if (joint)
+				whose_add(d, &d->message[d->n - 1], whose);
 			return false;
 		}
 	}
 	d->message = arena_grow(d->arena, d->message, d->n, &d->cap, sizeof *d->message);
-	d->message[d->n] = (struct message){.sev = sev, .at = at, .text = text, .order = d->errors + d->warnings};
-	d->message[d->n++].at.file = arena_strdup(d->arena, at.file);
+	struct message *m = &d->message[d->n++];
+	*m = (struct message){.sev = sev, .at = at, .text = text, .order = d->errors + d->warnings};
+	m->at.file = arena_strdup(d->arena, at.file);
+	if (joint) {
+		m->joint = arena_strdup(d->arena, joint);
+		whose_add(d, m, whose);
+	}
 	*(sev == DIAG_ERROR ? &d->errors : &d->warnings) += 1;
+	return false;
+}
+
+bool diag_add(struct diags *d, enum severity sev, struct mark at, const char *fmt, ...)
+{
+	va_list ap;
+	va_start(ap, fmt);
+	add(d, sev, at, NULL, NULL, fmt, ap);
+	va_end(ap);
+	return false;
+}
+
+bool diag_add_of(struct diags *d, enum severity sev, struct mark at, const char *joint, const char *whose,
+		 const char *fmt, ...)
+{
+	va_list ap;
+	va_start(ap, fmt);
+	add(d, sev, at, joint, whose, fmt, ap);
+	va_end(ap);
 	return false;
 }
 
@@ -203,10 +246,15 @@ static void print_source(const struct diags *d, const struct mark *at, FILE *out
 	int first = at->col > SHOWN_COLUMNS - 24 ? at->col - SHOWN_COLUMNS / 2 : 1, col = 1;
 	fputs(first > 1 ? "    ..." : "    ", out);
 	size_t i = 0;
+	/* Columns of the terminal before the place and under it: a character may take two, or none. */
+	int before = 0, under = 0;
 	for (; i < n && col < first + SHOWN_COLUMNS; col++) {
 		bool control;
 		size_t w = plain_char(s + i, n - i, &control);
 		if (col >= first) {
+			const int wide = control ? 1 : plain_columns(s + i, w);
+			before += col < at->col ? wide : 0;
+			under += col >= at->col && col < at->col + at->len ? wide : 0;
 			if (s[i] == '\t')
 				fputc(' ', out);
 			else if (control)
@@ -216,9 +264,10 @@ static void print_source(const struct diags *d, const struct mark *at, FILE *out
 		}
 		i += w;
 	}
+	before += at->col > col ? at->col - col : 0; /* past the end of the line */
 	fputs(i < n ? "...\n" : "\n", out);
-	fprintf(out, "%*s%s^", at->col - first + (first > 1 ? 7 : 4), "", colour ? "\033[32m" : "");
-	for (int k = 1; k < at->len && at->col + k < col; k++)
+	fprintf(out, "%*s%s^", before + (first > 1 ? 7 : 4), "", colour ? "\033[32m" : "");
+	for (int k = 1; k < under; k++)
 		fputc('~', out);
 	fputs(colour ? "\033[0m\n" : "\n", out);
 }
@@ -233,11 +282,24 @@ static void print_place(const struct mark *at, FILE *out)
 		fprintf(out, "%s: ", at->file);
 }
 
+/* " of case 'a', 'b' and 'c'", and the end of the line. */
+static void print_whose(const struct message *m, FILE *out)
+{
+	/* One more is as long as its name. */
+	const size_t shown = m->n_whose <= SHOWN_WHOSE + 1 ? m->n_whose : SHOWN_WHOSE;
+	for (size_t i = 0; i < shown; i++)
+		fprintf(out, "%s %s", i == 0 ? m->joint : i + 1 == m->n_whose ? " and" : ",", m->whose[i]);
+	if (shown < m->n_whose)
+		fprintf(out, " and %zu more", m->n_whose - shown);
+	fputc('\n', out);
+}
+
 static void print_one(const struct diags *d, const struct message *m, FILE *out, bool colour)
 {
 	static const char *const word[] = {"error", "warning"}, *const paint[] = {"\033[1;31m", "\033[1;35m"};
 	print_place(&m->at, out);
-	fprintf(out, "%s%s:%s %s\n", colour ? paint[m->sev] : "", word[m->sev], colour ? "\033[0m" : "", m->text);
+	fprintf(out, "%s%s:%s %s", colour ? paint[m->sev] : "", word[m->sev], colour ? "\033[0m" : "", m->text);
+	print_whose(m, out);
 	print_source(d, &m->at, out, colour);
 	for (const struct note *k = m->first; k; k = k->next) {
 		bool elsewhere = k->at.file && !same_place(&k->at, &m->at);

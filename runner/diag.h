@@ -30,6 +30,10 @@ void diags_destroy(struct diags *d); /* NULL is fine */
 /* Adds a message. Two messages at one place with one text count once. Returns false, for `return diag_add(…)`. */
 bool diag_add(struct diags *d, enum severity sev, struct mark at, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
+/* The same of one of several that may share the place, such as a kernel or a case whose axis is an anchor: the message is `text joint whose`, and one that
+ * differs in `whose` alone is the same mistake, told once with all their names: "t_q = 0 is out of range 1..64 of" + "mla.a, mla.b and mla.c". */
+bool diag_add_of(struct diags *d, enum severity sev, struct mark at, const char *joint, const char *whose,
+		 const char *fmt, ...) __attribute__((format(printf, 6, 7)));
 /* Adds a note to the last message: with a place (at.file != NULL) or without. */
 void diag_note(struct diags *d, struct mark at, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 /* Gives the text of a file, so that its lines can be shown. Copied. */

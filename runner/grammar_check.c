@@ -164,6 +164,18 @@ static bool date_check(struct diags *d, const struct yaml_node *v)
 	return diag_add(d, DIAG_ERROR, v->mark, "'%s' is not a date; write it as 2027-01-31", s);
 }
 
+/* Of a time whose least value is above nothing: 0 is no limit in many tools, so it is refused rather than read in one of two ways. */
+static bool time_check(const struct slot *s, const struct yaml_node *v, int64_t ns, struct diags *d)
+{
+	if (ns > 0 || s->min <= 0)
+		return true;
+	diag_add(d, DIAG_ERROR, v->mark, "%s is out of range: a time above 0", v->text);
+	for (int i = 0; i < count_words(s->words); i++)
+		if (!strcmp(s->words[i], "none"))
+			diag_note(d, (struct mark){0}, "for no limit write none");
+	return false;
+}
+
 static bool range_check(const struct slot *s, const struct yaml_node *v, double x, bool percent, struct diags *d)
 {
 	if (s->min == 0 && s->max == 0)
@@ -176,8 +188,12 @@ static bool range_check(const struct slot *s, const struct yaml_node *v, double 
 		return diag_add(d, DIAG_ERROR, v->mark, "%s is not known; this assay reads %.17g", v->text, s->min);
 	if (s->max >= 1e15 && s->scalar != SC_PERCENT)
 		return diag_add(d, DIAG_ERROR, v->mark, "%s is out of range: at least %.17g", v->text, s->min);
-	return diag_add(d, DIAG_ERROR, v->mark, "%s is out of range %.17g%s..%.17g%s", v->text, s->min * scale, unit,
-			s->max * scale, unit);
+	diag_add(d, DIAG_ERROR, v->mark, "%s is out of range %.17g%s..%.17g%s", v->text, s->min * scale, unit,
+		 s->max * scale, unit);
+	char buf[512];
+	if (s->words)
+		diag_note(d, (struct mark){0}, "or %s", listed(s->words, count_words(s->words), buf, sizeof buf));
+	return false;
 }
 
 /* A text that is no value of the scalar's type: with the words it may be as well. */
@@ -192,6 +208,16 @@ static bool word_error(const struct slot *s, const struct yaml_node *v, const ch
 	else if (n && (v->text[0] < '0' || v->text[0] > '9')) /* a number that is nearly right has its advice already */
 		diag_note(d, (struct mark){0}, "or %s", listed(s->words, n, buf, sizeof buf));
 	return false;
+}
+
+/* Whether a text would do without its quotes. */
+static bool unquoted_good(const struct slot *s, const char *text)
+{
+	double x;
+	int64_t n;
+	bool flag;
+	return s->scalar == SC_BOOL ? scalar_bool(text, &flag, NULL)
+				    : scalar_int(text, &n, NULL) || scalar_real(text, &x, NULL);
 }
 
 static bool scalar_check(const struct slot *s, const struct yaml_node *v, struct diags *d)
@@ -219,7 +245,10 @@ static bool scalar_check(const struct slot *s, const struct yaml_node *v, struct
 	bool text_form = s->scalar == SC_SIZE || s->scalar == SC_TIME || s->scalar == SC_PERCENT;
 	if (v->quoted && !text_form)
 		return diag_add(d, DIAG_ERROR, v->mark, "%s is wanted here, not text in quotes; write %s",
-				s->scalar == SC_BOOL ? "true or false" : "a number", *v->text ? v->text : "one");
+				s->scalar == SC_BOOL ? "true or false" : "a number",
+				unquoted_good(s, v->text) ? v->text
+				: s->scalar == SC_BOOL    ? "one of them"
+							  : "one");
 	switch (s->scalar) {
 	case SC_INT:
 	case SC_SEED: good = scalar_int(v->text, &i64, &why); break;
@@ -247,6 +276,8 @@ static bool scalar_check(const struct slot *s, const struct yaml_node *v, struct
 		diag_note(d, (struct mark){0}, "0.05, 0.025, 0.01, 0.005 or 0.001");
 		return false;
 	}
+	if (s->scalar == SC_TIME)
+		return time_check(s, v, i64, d);
 	return range_check(s, v, s->scalar == SC_INT ? (double)i64 : x, s->scalar == SC_PERCENT, d);
 }
 

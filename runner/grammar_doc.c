@@ -54,8 +54,10 @@ static void scalar_schemas(json_t *any, const struct slot *s)
 	case SC_BOOL: j = json_pack("{s:s}", "type", "boolean"); break;
 	case SC_SIZE:
 	case SC_TIME:
-		json_array_append_new(any, json_pack("{s:i}", "const", 0));
+		if (s->min <= 0)
+			json_array_append_new(any, json_pack("{s:i}", "const", 0));
 		j = pattern(s->scalar == SC_SIZE ? "^[0-9]+(\\.[0-9]+)?(B|KiB|MiB|GiB|kB|MB|GB)$"
+			    : s->min > 0         ? "^(?=.*[1-9])[0-9]+(\\.[0-9]+)?(ns|us|ms|s|min|h)$"
 						 : "^[0-9]+(\\.[0-9]+)?(ns|us|ms|s|min|h)$");
 		break;
 	case SC_PERCENT: j = pattern("^[+-]?[0-9]+(\\.[0-9]+)?([eE][+-]?[0-9]+)?(%|pp)$"); break;
@@ -167,7 +169,9 @@ static void say_scalar(const struct slot *s, FILE *f)
 	}
 	fputs(names[s->scalar], f);
 	double scale = s->scalar == SC_PERCENT ? 100 : 1;
-	if (s->max >= 1e15)
+	if (s->scalar == SC_TIME)
+		fputs(s->min > 0 ? ", above 0" : "", f);
+	else if (s->max >= 1e15)
 		fprintf(f, ", at least %.17g", s->min * scale);
 	else if (s->min != 0 || s->max != 0)
 		fprintf(f, " %.17g..%.17g", s->min * scale, s->max * scale);

@@ -20,6 +20,26 @@ size_t plain_char(const char *s, size_t left, bool *control)
 	return n;
 }
 
+int plain_columns(const char *s, size_t n)
+{
+	/* Blocks, not single characters: what a terminal does with the rest differs from one to the next. */
+	static const struct {
+		uint32_t from, to;
+		int columns;
+	} block[] = {{0x300, 0x36F, 0},     {0x1100, 0x115F, 2},   {0x200B, 0x200F, 0},   {0x20D0, 0x20FF, 0},
+		     {0x2E80, 0xA4CF, 2},   {0xAC00, 0xD7A3, 2},   {0xF900, 0xFAFF, 2},   {0xFE00, 0xFE0F, 0},
+		     {0xFE20, 0xFE2F, 0},   {0xFE30, 0xFE6F, 2},   {0xFF01, 0xFF60, 2},   {0xFFE0, 0xFFE6, 2},
+		     {0x1F300, 0x1F64F, 2}, {0x1F680, 0x1F6FF, 2}, {0x1F900, 0x1F9FF, 2}, {0x20000, 0x3FFFD, 2}};
+	const unsigned char *c = (const unsigned char *)s;
+	uint32_t x = n < 2 ? c[0] : c[0] & (0x7Fu >> n);
+	for (size_t i = 1; i < n; i++)
+		x = x << 6 | (c[i] & 0x3F);
+	for (size_t i = 0; i < sizeof block / sizeof *block; i++)
+		if (x >= block[i].from && x <= block[i].to)
+			return block[i].columns;
+	return 1;
+}
+
 static bool stays(const char *s, size_t left, bool lines, size_t *n)
 {
 	bool control;

@@ -11,6 +11,8 @@ struct arena;
 
 /* Bytes of the character at s, at least 1 and at most `left`; *control: it must not be shown as it is. */
 size_t plain_char(const char *s, size_t left, bool *control);
+/* Columns of a terminal that the character of n bytes at s takes: 2 where it is wide (East Asian, emoji), 0 where it joins the one before. */
+int plain_columns(const char *s, size_t n);
 /* s made plain; s itself where it is so. A line's end and a tab are control characters here. NULL stays NULL. From a. */
 const char *plain_text(struct arena *a, const char *s);
 /* The same in place, cut at `cap` bytes; a line's end and a tab stay. */

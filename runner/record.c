@@ -127,7 +127,7 @@ static json_t *waiver_json(const struct cell *c)
 	return o;
 }
 
-static json_t *judge_json(const struct timing *t)
+json_t *record_judge_settings(const struct timing *t)
 {
 	static const char *const estimators[] = {[EST_PAIRED] = "paired", [EST_MEAN] = "mean", [EST_MEDIAN] = "median"};
 	json_t *o = json_object();
@@ -261,7 +261,7 @@ json_t *record_cell_begin(const struct cell *c)
 	json_object_set_new(o, "gating", json_boolean(c->gate));
 	json_object_set_new(o, "rig", place_or_built_in(&c->rig_mark));
 	json_object_set_new(o, "waiver", waiver_json(c));
-	json_object_set_new(o, "judge", judge_json(&c->timing));
+	json_object_set_new(o, "judge", record_judge_settings(&c->timing));
 	json_object_set_new(o, "ratio_check", ratio_json(&c->checks));
 	json_object_set_new(o, "attempt", json_integer(1));
 	json_object_set_new(o, "rerun", rerun_json(c));

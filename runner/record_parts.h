@@ -38,6 +38,8 @@ bool record_true(const json_t *object, const char *key);
 /* The samples of the arm of that name in a list of arms ({name, samples_ns}); NULL: none. Borrowed. */
 json_t *record_samples(const json_t *arms, const char *name);
 
+/* What judging reads of a case's timing, as the record's "judge" has it. New reference. */
+json_t *record_judge_settings(const struct timing *t);
 /* The judge's rule as the record states it; tau from the environment where the record leaves it open. */
 void record_rule(const json_t *cell, const struct record_env *env, struct judge_rule *out);
 

@@ -201,12 +201,16 @@ bool run_plan(const struct run_job *job, int *status, struct err *err)
 	r.file = verdict_create(job->out, job->how, err);
 	if (!r.file)
 		goto out;
+	if (job->can_resume)
+		verdict_can_resume(r.file);
 	*status = EXIT_INCOMPLETE;
 	ok = run_all(&r, &old, header, status, err);
+	/* Not even a header: nothing was run. */
+	const bool begun = verdict_begun(r.file);
 	if (!verdict_close(r.file, ok ? err : NULL))
 		ok = false;
 	if (!ok && *status < 128)
-		*status = EXIT_INCOMPLETE;
+		*status = begun ? EXIT_INCOMPLETE : EXIT_USAGE;
 out:
 	run_drop_worker(&r);
 	run_lock_release(lock);

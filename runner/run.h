@@ -46,6 +46,7 @@ struct run_job {
 	const char *const *plugins; /* NULL-terminated */
 	const char *out; /* path or "-" */
 	enum verdict_open how;
+	bool can_resume; /* the verb has --resume: a full disk is told with that remedy */
 	int processes; /* at least 1 */
 	int shard_i, shard_n; /* 0/0: none */
 	bool no_wait, strict, require_run;

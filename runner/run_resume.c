@@ -64,8 +64,9 @@ bool run_resume_load(const char *path, const json_t *header, struct run_resumed 
 		return err_set(err, "--resume needs a file, not standard output");
 	if (stat(path, &st) != 0 || (S_ISREG(st.st_mode) && st.st_size == 0))
 		return true; /* nothing yet: a new run */
-	if (!verdict_load(path, &out->file, err))
-		return false;
+	struct err why;
+	if (!verdict_load(path, &out->file, &why))
+		return err_set(err, "%s; it cannot be resumed: --force starts anew, -o names another file", why.text);
 	if (!same_run(path, out->file.header, header, err)) {
 		verdict_unload(&out->file);
 		return false;

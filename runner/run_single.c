@@ -125,7 +125,13 @@ bool run_single(const struct run_job *job, int *status, struct err *err)
 		*status = EXIT_USAGE;
 		goto out;
 	}
-	put(&r, header, &written, err);
+	if (r.file && !verdict_write(r.file, header, err)) { /* nothing is run whose record could not be kept */
+		verdict_close(r.file, NULL);
+		*status = EXIT_USAGE;
+		goto out;
+	}
+	if (job->events.record)
+		job->events.record(job->events.ctx, header);
 	cell = run_here(&h, &r);
 	written = written && (!r.file || verdict_write(r.file, cell, err));
 	run_account(&r, cell);

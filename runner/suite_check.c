@@ -20,11 +20,17 @@ static bool means(const char *name, const struct arm_use *u)
 	       (strpbrk(name, "*?[") && !fnmatch(name, u->name, 0));
 }
 
+/* For messages of what several cases may share. */
+static const char *quoted_id(struct loader *l, const struct case_load *k)
+{
+	return arena_printf(l->arena, "'%s'", k->c->id);
+}
+
 static void unknown_arm(struct loader *l, const struct case_load *k, struct mark at, const char *name)
 {
 	const char *const *known;
 	int n = arm_words(k, l->arena, &known);
-	diag_add(l->diags, DIAG_ERROR, at, "'%s' is no arm of case '%s'", name, k->c->id);
+	diag_add_of(l->diags, DIAG_ERROR, at, " of case", quoted_id(l, k), "'%s' is no arm", name);
 	const char *near = diag_nearest(name, known, n);
 	if (near) {
 		diag_note(l->diags, (struct mark){0}, "did you mean '%s'?", near);
@@ -90,7 +96,7 @@ static void arm_list(struct loader *l, const struct case_load *k, const char *li
 		}
 	}
 	if (!n && !failed)
-		diag_add(l->diags, DIAG_ERROR, whole, "no arm of case '%s' is meant here", k->c->id);
+		diag_add_of(l->diags, DIAG_ERROR, whole, " of case", quoted_id(l, k), "no arm is meant here");
 	memcpy(list, out, sizeof out);
 }
 
@@ -147,8 +153,8 @@ static void table_check(struct loader *l, struct case_load *k, const struct tabl
 		for (int j = 0; j < k->c->n_kernels; j++)
 			known |= registry_param(k->kernel[j], t->key[i]) >= 0;
 		if (!known)
-			diag_add(l->diags, DIAG_ERROR, choice->mark,
-				 "the table is keyed on '%s', which no kernel of case '%s' knows", t->key[i], k->c->id);
+			diag_add_of(l->diags, DIAG_ERROR, choice->mark, " of case", quoted_id(l, k),
+				    "the table is keyed on '%s', unknown to the kernels", t->key[i]);
 	}
 	for (int i = 0; i < t->n_rows; i++) {
 		const struct table_row *row = &t->row[i];
@@ -212,11 +218,11 @@ static void ratio_check(struct loader *l, struct case_load *k)
 	for (int i = 0; i < k->c->n_geometries; i++)
 		weights |= k->c->geometry[i]->has_weight;
 	if (c->weighted && !weights && k->c->n_geometries)
-		diag_add(l->diags, DIAG_ERROR, origin_mark(l, "checks.ratio.aggregates", k->c->mark),
-			 "a weighted total, but no geometry of case '%s' has a 'weight'", k->c->id);
+		diag_add_of(l->diags, DIAG_ERROR, origin_mark(l, "checks.ratio.aggregates", k->c->mark), " in case",
+			    quoted_id(l, k), "a weighted total, but no geometry has a 'weight'");
 	if (c->agree_over_data && k->c->n_data == 1)
-		diag_add(l->diags, DIAG_ERROR, origin_mark(l, "checks.ratio.agree_over.data", k->c->mark),
-			 "nothing to agree: case '%s' has one distribution", k->c->id);
+		diag_add_of(l->diags, DIAG_ERROR, origin_mark(l, "checks.ratio.agree_over.data", k->c->mark),
+			    " in case", quoted_id(l, k), "nothing to agree: one distribution");
 }
 
 static void order_check(struct loader *l, struct case_load *k)
@@ -250,8 +256,8 @@ static void order_check(struct loader *l, struct case_load *k)
 		for (int i = 0; i < MAX_LIST && t->order_list[i]; i++)
 			listed |= !strcmp(t->order_list[i], k->c->arm[j].name);
 		if (!listed)
-			diag_add(l->diags, DIAG_ERROR, whole, "the order lacks the arm '%s' of case '%s'",
-				 k->c->arm[j].name, k->c->id);
+			diag_add_of(l->diags, DIAG_ERROR, whole, " of case", quoted_id(l, k),
+				    "the order lacks the arm '%s'", k->c->arm[j].name);
 	}
 }
 
@@ -325,8 +331,8 @@ static void identity_check(struct loader *l, const struct case_load *k)
 	struct check_identity *c = &k->c->checks.identity;
 	const struct mark at = origin_mark(l, "checks.identity", k->c->mark);
 	if (k->c->n_arms == 1 && !k->bad_arms) {
-		diag_add(l->diags, DIAG_WARNING, at, "nothing to compare: case '%s' has no arm beside '%s'", k->c->id,
-			 k->c->shipped);
+		diag_add_of(l->diags, DIAG_WARNING, at, " in case", quoted_id(l, k),
+			    "nothing to compare: there is no arm beside '%s'", k->c->shipped);
 		diag_note(l->diags, (struct mark){0}, "name some: arms: {arms: [{split: 2}]}");
 	}
 	one_arm(l, k, &c->against, "checks.identity.against");
@@ -334,9 +340,9 @@ static void identity_check(struct loader *l, const struct case_load *k)
 	for (int i = 0; i < k->c->n_kernels && !c->arms[0] && k->c->n_arms > 1 && !k->bad_arms; i++) {
 		if (some_bits(k, k->kernel[i]))
 			continue;
-		diag_add(l->diags, DIAG_WARNING, at,
-			 "nothing to compare: in %s no arm of case '%s' claims the bits of '%s'", k->kernel[i]->name,
-			 k->c->id, c->against ? c->against : k->c->shipped);
+		diag_add_of(l->diags, DIAG_WARNING, at, " of case", quoted_id(l, k),
+			    "nothing to compare: no arm claims the bits of '%s' in %s",
+			    c->against ? c->against : k->c->shipped, k->kernel[i]->name);
 		diag_note(l->diags, (struct mark){0}, "name those that must have them: identity: {arms: [NAME]}");
 	}
 }
@@ -367,8 +373,8 @@ void case_check(struct loader *l, struct case_load *k)
 		for (int i = 0; i < k->c->n_kernels; i++)
 			some |= k->kernel[i]->reference != NULL;
 		if (!some)
-			diag_add(l->diags, DIAG_ERROR, origin_mark(l, "checks.reference", k->c->mark),
-				 "no kernel of case '%s' has a reference", k->c->id);
+			diag_add_of(l->diags, DIAG_ERROR, origin_mark(l, "checks.reference", k->c->mark), " in case",
+				    quoted_id(l, k), "no kernel has a reference");
 	}
 	if (on(k, CHECK_REGRESSION))
 		regression_check(l, k);

@@ -13,17 +13,20 @@ bool param_check(const struct assay_kernel *k, int p, const struct number *v, st
 {
 	const struct assay_param *x = &k->params[p];
 	if (x->type == ASSAY_INT && !v->is_int)
-		return diag_add(d, DIAG_ERROR, at, "%s of %s is a whole number, not %.17g", x->name, k->name, v->d);
+		return diag_add_of(d, DIAG_ERROR, at, " by", k->name, "%s = %.17g is not a whole number, as wanted",
+				   x->name, v->d);
 	if (v->d < x->min || v->d > x->max) {
 		if (v->is_int)
-			return diag_add(d, DIAG_ERROR, at, "%s = %" PRId64 " is out of range %.17g..%.17g of %s",
-					x->name, v->i, x->min, x->max, k->name);
-		return diag_add(d, DIAG_ERROR, at, "%s = %.17g is out of range %.17g..%.17g of %s", x->name, v->d,
-				x->min, x->max, k->name);
+			return diag_add_of(d, DIAG_ERROR, at, " of", k->name,
+					   "%s = %" PRId64 " is out of range %.17g..%.17g", x->name, v->i, x->min,
+					   x->max);
+		return diag_add_of(d, DIAG_ERROR, at, " of", k->name, "%s = %.17g is out of range %.17g..%.17g",
+				   x->name, v->d, x->min, x->max);
 	}
 	if (x->multiple_of && v->i % x->multiple_of)
-		return diag_add(d, DIAG_ERROR, at, "%s = %" PRId64 " is not a multiple of %" PRId64 ", as %s wants it",
-				x->name, v->i, x->multiple_of, k->name);
+		return diag_add_of(d, DIAG_ERROR, at, " by", k->name,
+				   "%s = %" PRId64 " is not a multiple of %" PRId64 ", as wanted", x->name, v->i,
+				   x->multiple_of);
 	return true;
 }
 
@@ -155,8 +158,8 @@ static void required_check(struct loader *l, struct case_load *k)
 			if (!n)
 				continue;
 			k->bad_params = true;
-			diag_add(l->diags, DIAG_ERROR, origin_mark(l, "geometry", k->c->mark),
-				 "%s needs the parameter%s %s", k->kernel[i]->name, n > 1 ? "s" : "", list);
+			diag_add_of(l->diags, DIAG_ERROR, origin_mark(l, "geometry", k->c->mark), " for",
+				    k->kernel[i]->name, "the parameter%s %s must be set", n > 1 ? "s" : "", list);
 			if (origin_find(l, "geometry")->node)
 				diag_note(l->diags, (struct mark){0}, "set in geometry '%s', or swept under axes",
 					  k->c->geometry[g]->name);

@@ -1,6 +1,7 @@
 /* --set PATH=VALUE: each one a small tree of the override grammar, whose marks show the option as it was written. */
 #include <string.h>
 
+#include "set_value.h"
 #include "suite_load.h"
 
 static struct yaml_node *map_of(struct loader *l, const char *key, struct mark at, struct yaml_node *value)
@@ -15,19 +16,19 @@ static struct yaml_node *map_of(struct loader *l, const char *key, struct mark a
 	return map;
 }
 
-/* The value as YAML, blanks before it so that columns are those of the option. Values divided by commas are a list. */
-static struct yaml_node *value_parse(struct loader *l, const char *file, const char *text, size_t at)
+struct yaml_node *set_value(struct arena *a, const char *file, const char *text, struct diags *d)
 {
+	const size_t at = (size_t)(strchr(text, '=') + 1 - text);
 	const char *value = text + at;
 	size_t n = strlen(text);
-	char *yaml = arena_alloc(l->arena, n + 3);
+	char *yaml = arena_alloc(a, n + 3);
 	memset(yaml, ' ', at);
 	memcpy(yaml + at, value, n - at);
 	if (strchr(value, ',') && !strchr("[{\"'", *value)) {
 		yaml[at - 1] = '[';
 		yaml[n++] = ']';
 	}
-	return yaml_parse(l->arena, file, yaml, n, l->diags);
+	return yaml_parse(a, file, yaml, n, d);
 }
 
 /* What rejudge calls the parts of a margin. A kernel's axis may have such a name: then its values are numbers. */
@@ -52,7 +53,7 @@ static void override_make(struct loader *l, const char *text)
 		diag_note(l->diags, (struct mark){0}, "as in --set timing.rounds=9 or --set t_q=1,8");
 		return;
 	}
-	struct yaml_node *v = value_parse(l, file, text, (size_t)(eq - text) + 1);
+	struct yaml_node *v = set_value(a, file, text, l->diags);
 	if (!v)
 		return;
 	char *path = arena_strndup(a, text, (size_t)(eq - text));

@@ -276,8 +276,12 @@ static void noise_line(struct text *t)
 	size_t n;
 	FILE *f;
 	field_open(&f, &text, &n);
-	if (t->null_cells && isfinite(t->noise_lo) && t->noise_lo <= t->noise_hi)
-		fprintf(f, "null arm %.1f .. %.1f %% a launch, ", 100 * t->noise_lo, 100 * t->noise_hi);
+	if (t->null_cells && isfinite(t->noise_lo) && t->noise_lo <= t->noise_hi) {
+		char lo[32], hi[32];
+		snprintf(lo, sizeof lo, "%.1f", 100 * t->noise_lo);
+		snprintf(hi, sizeof hi, "%.1f", 100 * t->noise_hi);
+		fprintf(f, "null arm %s%s%s %% a launch, ", lo, strcmp(lo, hi) ? " .. " : "", strcmp(lo, hi) ? hi : "");
+	}
 	if (t->null_cells)
 		fprintf(f, "%s of %s biased (%.1f by chance); %s rounds", text_count(a, t->null_biased),
 			text_count(b, t->null_cells), 0.012 * (double)t->null_cells, text_count(c, t->rounds));

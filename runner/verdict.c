@@ -169,7 +169,7 @@ char *verdict_line(const json_t *j)
 
 struct verdict_writer {
 	int fd;
-	bool regular;
+	bool regular, can_resume, made; /* made: there was no such file */
 	off_t good; /* length of what is whole; a torn write is taken back to here */
 	char *path;
 	struct err failed; /* the first failure; empty: none */
@@ -275,6 +275,7 @@ static bool open_path(struct verdict_writer *w, enum verdict_open how, struct er
 	if (special)
 		return true;
 	w->regular = true;
+	w->made = !exists;
 	if (flock(w->fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
 		return err_set(err, "%s is being written by another run", path);
 	if (how == VERDICT_RESUME && exists && st.st_size > 0)
@@ -316,14 +317,36 @@ struct verdict_writer *verdict_create(const char *path, enum verdict_open how, s
 	return w;
 }
 
+void verdict_can_resume(struct verdict_writer *w)
+{
+	w->can_resume = true;
+}
+
+bool verdict_begun(const struct verdict_writer *w)
+{
+	return w->good > 0;
+}
+
+/* What can be done about it, and only what this verb can do. */
+static const char *remedy(const struct verdict_writer *w, int code)
+{
+	const bool goes_on = w->can_resume && verdict_begun(w);
+	if (code == EPIPE)
+		return "; the reader of the pipe has gone";
+	if (!w->regular)
+		return "";
+	if (code == ENOSPC || code == EDQUOT)
+		return goes_on ? "; what is written is whole: make room and go on with --resume"
+			       : "; make room and do it again";
+	if (code == EFBIG)
+		return goes_on ? "; what is written is whole: raise the limit (ulimit -f) and go on with --resume"
+			       : "; raise the limit (ulimit -f) and do it again";
+	return goes_on ? "; what is written is whole: --resume goes on with it" : "";
+}
+
 static bool write_failed(struct verdict_writer *w, int code, struct err *err)
 {
-	const char *advice = code == ENOSPC || code == EDQUOT
-				     ? "; what is written is whole: make room and go on with --resume"
-			     : code == EPIPE ? "; the reader of the pipe has gone"
-					     : "; what was written before is whole";
-	err_set(&w->failed, "%s: cannot write: %s%s", w->path, strerror(code),
-		w->regular || code == EPIPE ? advice : "");
+	err_set(&w->failed, "%s: cannot write: %s%s", w->path, strerror(code), remedy(w, code));
 	if (w->regular)
 		(void)!ftruncate(w->fd, w->good);
 	return err_set(err, "%s", w->failed.text);
@@ -368,6 +391,9 @@ bool verdict_close(struct verdict_writer *w, struct err *err)
 	bool ok = w->failed.text[0] == 0 || err_set(err, "%s", w->failed.text);
 	if (close(w->fd) != 0 && ok)
 		ok = err_set(err, "%s: cannot close: %s", w->path, strerror(errno));
+	/* An empty file would be in the way of the next try. */
+	if (!ok && w->made && !verdict_begun(w))
+		unlink(w->path);
 	free(w->path);
 	free(w);
 	return ok;

@@ -18,6 +18,10 @@ enum verdict_open { VERDICT_NEW, VERDICT_FORCE, VERDICT_RESUME };
 /* path "-": stdout. VERDICT_NEW refuses an existing file, with the remedies. VERDICT_RESUME drops the aggregates and the
  * footer at the end, and a torn tail. */
 struct verdict_writer *verdict_create(const char *path, enum verdict_open how, struct err *err);
+/* The verb that writes can go on with the file by --resume: said where the disk is full. */
+void verdict_can_resume(struct verdict_writer *w);
+/* Whether a record has been written, by this writer or by the one whose file it goes on with. */
+bool verdict_begun(const struct verdict_writer *w);
 /* Writes, flushes and syncs one line. */
 bool verdict_write(struct verdict_writer *w, const json_t *record, struct err *err);
 bool verdict_close(struct verdict_writer *w, struct err *err); /* NULL is fine */

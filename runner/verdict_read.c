@@ -11,6 +11,7 @@
 #include "infile.h"
 #include "plain.h"
 #include "record.h"
+#include "verdict_samples.h"
 
 /* A cell of 24 arms and 1024 rounds is below 1 MiB. */
 enum { LINE_MAX_BYTES = 64 << 20, CHUNK = 1 << 16 };
@@ -169,6 +170,10 @@ static bool check_record(struct verdict_reader *r, const json_t *record, struct 
 	}
 	if (strcmp(kind, "cell") == 0 && !known_status(json_object_get(record, "status")))
 		return err_set(err, "%s:%lld: a cell without a known status", r->path, (long long)r->line);
+	const json_t *cell = strcmp(kind, "cell") == 0 ? record : json_object_get(record, "cell"); /* of a screen */
+	if (!verdict_samples_good(cell, err))
+		return err_prefix(err, "%s:%lld: %.200s", r->path, (long long)r->line,
+				  json_string_value(json_object_get(record, "id")));
 	r->seen_footer = strcmp(kind, "footer") == 0;
 	return true;
 }

@@ -108,6 +108,67 @@ START_TEST(columns_count_characters)
 }
 END_TEST
 
+START_TEST(columns_of_wide_characters)
+{
+	/* Two columns each, one that joins the one before, and a tab, which is shown as a blank. */
+	struct diags *d = diags_create();
+	const char *src = "\xe6\x97\xa5\xe6\x9c\xac"
+			  "e\xcc\x81:\tbad\n";
+	diag_source(d, "a", src, strlen(src));
+	diag_add(d, DIAG_ERROR, at("a", 1, 7, 3), "here");
+	diag_add(d, DIAG_ERROR, at("a", 1, 1, 2), "there");
+	ck_assert_str_eq(said_by(d), "a:1:1: error: there\n    \xe6\x97\xa5\xe6\x9c\xac"
+				     "e\xcc\x81: bad\n    ^~~~\n"
+				     "a:1:7: error: here\n    \xe6\x97\xa5\xe6\x9c\xac"
+				     "e\xcc\x81: bad\n           ^~~\n");
+	diags_destroy(d);
+}
+END_TEST
+
+START_TEST(place_after_the_end_of_a_line)
+{
+	struct diags *d = diags_create();
+	diag_source(d, "a", "ab\n", 3);
+	diag_add(d, DIAG_ERROR, at("a", 1, 5, 0), "here");
+	ck_assert_str_eq(said_by(d), "a:1:5: error: here\n    ab\n        ^\n");
+	diags_destroy(d);
+}
+END_TEST
+
+START_TEST(one_mistake_of_several)
+{
+	struct diags *d = diags_create();
+	static const char *const whose[] = {"k.a", "k.b", "k.a", "k.c"};
+	for (size_t i = 0; i < 4; i++) {
+		diag_add_of(d, DIAG_ERROR, at("a", 1, 1, 1), " of", whose[i], "x = %d is too much", 9);
+		diag_note(d, (struct mark){0}, "a note");
+	}
+	ck_assert_int_eq(diags_errors(d), 1);
+	/* Another text, joint or place is another mistake. */
+	diag_add_of(d, DIAG_ERROR, at("a", 1, 1, 1), " of", "k.a", "x = %d is too much", 8);
+	diag_add_of(d, DIAG_ERROR, at("a", 1, 1, 1), " in", "k.a", "x = %d is too much", 9);
+	diag_add_of(d, DIAG_ERROR, at("a", 1, 2, 1), " of", "k\n.a", "x = %d is too much", 9);
+	diag_add(d, DIAG_ERROR, at("a", 1, 1, 1), "x = %d is too much", 9);
+	ck_assert_str_eq(said_by(d), "a:1:1: error: x = 9 is too much of k.a, k.b and k.c\n"
+				     "a:1:1: note: a note\n"
+				     "a:1:1: error: x = 8 is too much of k.a\n"
+				     "a:1:1: error: x = 9 is too much in k.a\n"
+				     "a:1:1: error: x = 9 is too much\n"
+				     "a:1:2: error: x = 9 is too much of k\\x0a.a\n");
+	ck_assert_int_eq(diags_errors(d), 5);
+	diags_destroy(d);
+	d = diags_create();
+	for (int i = 0; i < 9; i++) {
+		const char name[] = {(char)('a' + i), 0};
+		diag_add_of(d, DIAG_ERROR, at("a", 1, 1, 1), " of", name, "bad");
+		if (i == 6)
+			ck_assert_str_eq(said_by(d), "a:1:1: error: bad of a, b, c, d, e, f and g\n");
+	}
+	ck_assert_str_eq(said_by(d), "a:1:1: error: bad of a, b, c, d, e, f and 3 more\n");
+	diags_destroy(d);
+}
+END_TEST
+
 START_TEST(long_lines_are_cut)
 {
 	struct diags *d = diags_create();
@@ -150,6 +211,9 @@ int main(void)
 	tcase_add_test(t, thousands_are_counted);
 	tcase_add_test(t, terminal_is_safe);
 	tcase_add_test(t, columns_count_characters);
+	tcase_add_test(t, columns_of_wide_characters);
+	tcase_add_test(t, place_after_the_end_of_a_line);
+	tcase_add_test(t, one_mistake_of_several);
 	tcase_add_test(t, long_lines_are_cut);
 	tcase_add_test(t, nearest);
 	suite_add_tcase(s, t);

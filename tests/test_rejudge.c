@@ -190,10 +190,17 @@ END_TEST
 
 START_TEST(refusals)
 {
-	static const char *const bad[] = {"margin",      "margin=",       "margin=x",   "margin=3 %",  "margin=3",
-					  "margin=0x3%", "margin=-1%",    "margin=nan", "alpha=0.02",  "estimator=best",
-					  "confirm=yes", "rounds=1.5",    "rounds=-1",  "rounds=9999", "min_rounds=0",
-					  "floor=5",     "floor=5parsec", "colour=red", "=3",          "tau=-1"};
+	static const char *const bad[] = {"margin", "margin=", "margin=x", "margin=3 %", "margin=3", "margin=0x3%",
+					  "margin=-1%", "margin=nan", "alpha=0.02", "estimator=best", "confirm=yes",
+					  "rounds=1.5", "rounds=-1", "rounds=9999", "min_rounds=0", "floor=5",
+					  "floor=5parsec", "colour=red", "=3", "tau=-1",
+					  /* As a suite has it: */
+					  "margin=20000%", "warn=20000%", "rounds=0", "rounds=1025", "min_rounds=65",
+					  "max_rounds=0", "tau=0.1", "tau=200%", "alpha=0.010000001", "rounds=0x",
+					  "rounds=08", "floor=-1us", "margin=3%,4%", "order=fixed", "timing.margin=3%",
+					  "estimator=",
+					  /* Against what the cell has: */
+					  "max_rounds=4", "warn=30%"};
 	write_file();
 	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
 		unlink(out);

@@ -79,8 +79,34 @@ class Run(RunBase):
         if not os.path.exists('/dev/full'):
             self.skipTest('no /dev/full')
         self.put('w.yaml', work_suite(100, 2))
-        p = self.assay('run', 'w.yaml', '-o', '/dev/full', expect=3)
+        # Not even the header: nothing is run.
+        p = self.assay('run', 'w.yaml', '-o', '/dev/full', expect=2)
         self.assertIn('No space left', p.stderr)
+        self.assertNotIn('--resume', p.stderr)
+        self.assertNotIn('cell', p.stdout)
+
+    def test_a_folder_that_takes_no_file_is_told_before_anything_runs(self):
+        self.put('w.yaml', work_suite(100, 1))
+        suite = os.path.join(self.dir, 'w.yaml')
+        for args in (('run', suite), ('selftest', '--quick')):
+            p = subprocess.run([ASSAY, *args], cwd='/proc', env=self.env, capture_output=True, text=True, timeout=100)
+            self.assertEqual(p.returncode, 2, p.stderr)
+            self.assertIn('hint: -o FILE names another place', p.stderr)
+            self.assertEqual(p.stdout, '')
+
+    def test_colour_is_for_terminals_that_have_it(self):
+        self.put('bad.yaml', 'x: 1\n')
+        for more, coloured in (({'TERM': 'xterm'}, True), ({'TERM': 'dumb'}, False), ({'TERM': 'xterm', 'NO_COLOR': '1'}, False),
+                               ({'TERM': 'xterm', 'NO_COLOR': ''}, True)):
+            env = {k: v for k, v in self.env.items() if k != 'NO_COLOR'}
+            for verb in ('check', 'run', 'list'):
+                master, slave = os.openpty()
+                subprocess.run([ASSAY, verb, 'bad.yaml'], cwd=self.dir, env=env | more, stdout=subprocess.DEVNULL, stderr=slave, timeout=100)
+                os.close(slave)
+                text = os.read(master, 100000)
+                os.close(master)
+                self.assertIn(b'unknown key', text)
+                self.assertEqual(b'\x1b[' in text, coloured, (verb, more))
 
     def limited(self, size, *args, expect=0):
         """A command that may write files of so many bytes."""
@@ -96,9 +122,13 @@ class Run(RunBase):
         self.assay('run', 'w.yaml', '-o', 'whole.jsonl', expect=0)
         lines = self.get('whole.jsonl').splitlines(keepends=True)
         two = len(''.join(lines[:3])) + 100  # header, two cells, and a part of the third
-        for size, more in ((100, 4), (two, 2)):
-            p = self.limited(size, 'run', 'w.yaml', '-o', 'cut.jsonl', '--force', expect=3)
-            self.assertIn('File too large', p.stderr)
+        # Not even the header: nothing was run, and no empty file is in the way of the next try.
+        p = self.limited(100, 'run', 'w.yaml', '-o', 'cut.jsonl', expect=2)
+        self.assertIn('File too large; raise the limit (ulimit -f) and do it again', p.stderr)
+        self.assertNotIn('cut.jsonl', os.listdir(self.dir))
+        for size in (two,):
+            p = self.limited(size, 'run', 'w.yaml', '-o', 'cut.jsonl', expect=3)
+            self.assertIn('File too large; what is written is whole: raise the limit (ulimit -f) and go on with --resume', p.stderr)
             self.assertLessEqual(os.path.getsize(os.path.join(self.dir, 'cut.jsonl')), size)
             # What was written is whole lines, and the run goes on from there.
             self.assertTrue(all(line.endswith('}\n') for line in self.get('cut.jsonl').splitlines(keepends=True)))
@@ -109,9 +139,10 @@ class Run(RunBase):
                           (('report', 'whole.jsonl', '-o', 'r.html'), 'r.html'), (('report', 'whole.jsonl', '-o', 'r.csv'), 'r.csv'),
                           (('diff', 'whole.jsonl', 'whole.jsonl', '-o', 'd.txt'), 'd.txt'),
                           (('table', 'suggest', 'whole.jsonl', '--key', 'steps', '-o', 't.yaml'), 't.yaml'),
-                          (('run', 'w.yaml', '--no-fork', '--filter', 'steps=100', '-o', 'nf.jsonl'), None)):
-            p = self.limited(100, *args, expect=3)
+                          (('run', 'w.yaml', '--no-fork', '--filter', 'steps=100', '-o', 'nf.jsonl'), 'nf.jsonl')):
+            p = self.limited(100, *args, expect=2 if args[0] == 'run' else 3)
             self.assertRegex(p.stderr, 'cannot write|File too large', args)
+            self.assertNotIn('--resume', p.stderr, args)  # which none of them has
             self.assertNotIn(out, os.listdir(self.dir))
 
     def test_reader_goes_away(self):

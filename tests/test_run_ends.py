@@ -37,6 +37,15 @@ class RunEnds(RunBase):
         self.assay('run', 'w.yaml', '-o', 'r.jsonl', '--resume', expect=0)
         self.check_complete('r.jsonl', 2)
 
+    def test_a_file_that_cannot_be_resumed_says_what_can_be_done(self):
+        self.put('w.yaml', work_suite(100, 1))
+        for text in ('{"kind":"header","form', 'no verdict file\n'):
+            self.put('torn.jsonl', text)
+            p = self.assay('run', 'w.yaml', '-o', 'torn.jsonl', '--resume', expect=2)
+            self.assertIn('cannot be resumed: --force starts anew, -o names another file', p.stderr)
+            self.assertEqual(self.get('torn.jsonl'), text)
+        self.assay('run', 'w.yaml', '-o', 'torn.jsonl', '--force', expect=0)
+
     def test_resume_refuses_another_run(self):
         self.put('w.yaml', work_suite(100, 2))
         self.assay('run', 'w.yaml', '-o', 'r.jsonl', expect=0)
