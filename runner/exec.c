@@ -245,8 +245,8 @@ static bool timing_run(struct run *r, struct err *err)
 		if (!state_read(r, &before, err) || !state_read(r, &before, err))
 			return false;
 		rounds_free(&r->rounds);
-		bool ok = conduct_look(r->st, err) &&
-			  rounds_run(r->st, r->ev, &job, &r->x->warm, &r->rounds, err) && conduct_look(r->st, err);
+		bool ok = conduct_look(r->st, err) && rounds_run(r->st, r->ev, &job, &r->x->warm, &r->rounds, err) &&
+			  conduct_look(r->st, err);
 		r->timed = true;
 		facts_measure(r->st, &m, &r->rounds, r->facts);
 		if (!ok)
@@ -272,9 +272,8 @@ static bool timing_run(struct run *r, struct err *err)
 		stage_note(r->st, "warm: no scrub");
 	conduct_rest(r->st);
 	tell(r);
-	return r->rounds.n == 0 ||
-	       (check_again(r->st, r->ev, (int)r->rounds.launches, err) &&
-		check_changed(r->st, r->ev, m.order_seed, err) && escape_settle(r->st, err));
+	return r->rounds.n == 0 || (check_again(r->st, r->ev, (int)r->rounds.launches, err) &&
+				    check_changed(r->st, r->ev, m.order_seed, err) && escape_settle(r->st, err));
 }
 
 /* What the cell took, and what of it was not the harness. */
@@ -351,6 +350,28 @@ static json_t *sampled_arms(const struct stage *st, const struct rounds *rounds)
 	return arms;
 }
 
+/* A checked launch of each arm that is to be timed, for what is timed to be held against; none of an arm that gives other bits at once again,
+ * which the cell itself has been told of. */
+static bool confirm_evidence(struct stage *st, const struct rounds_job *job, struct evidence *ev, struct err *err)
+{
+	for (int i = 0; i < st->n_subjects; i++) {
+		struct subject *s = &st->subject[i];
+		struct image *im = &ev->first[0][i], again = {0};
+		struct checked seen;
+		bool ok = true;
+		if (!subject_runs(s) || !s->ready || !stage_listed(job->only, s->name))
+			continue;
+		stage_beat(st, "memory", s->name, 0);
+		for (int k = 0; ok && k < 2; k++)
+			if (!check_launch(st, s->ready, TENSOR_POISON_A, TAIL_NAN, false, &seen, &ok, err) ||
+			    (ok && !image_take(st, s->ready, NULL, 0, k == 0, TENSOR_POISON_A, k ? &again : im, err)))
+				return false;
+		ev->have[0][i] = ok && image_same(im, &again);
+		image_drop(&again);
+	}
+	return true;
+}
+
 enum exec_outcome exec_confirm(struct exec *x, const struct cell *c, const char *arm, int n, uint64_t order_seed,
 			       const struct exec_sink *sink, json_t **facts, struct err *err)
 {
@@ -358,8 +379,9 @@ enum exec_outcome exec_confirm(struct exec *x, const struct cell *c, const char 
 	struct rounds_job job = {.only = {c->arm[0].name, arm}, .rounds = n, .order_seed = order_seed};
 	json_t *findings = json_array(), *notes = json_array();
 	enum exec_outcome outcome = EXEC_FAILED;
+	struct evidence *ev = calloc(1, sizeof(*ev));
 	struct rounds rounds = {0};
-	struct stage *st;
+	struct stage *st = NULL;
 	int64_t floor_ns;
 
 	*facts = json_object();
@@ -367,6 +389,10 @@ enum exec_outcome exec_confirm(struct exec *x, const struct cell *c, const char 
 	json_object_set_new(*facts, "order_seed", json_integer((json_int_t)(order_seed & INT64_MAX)));
 	/* A confirmation is a fixed number of rounds: the budget has spoken when the suspect was found. */
 	mine.timing.cell_budget_ns = 0;
+	if (!ev) {
+		err_set(err, "out of memory");
+		goto done;
+	}
 	st = stage_create(x->be, x->inputs, &mine, false, sink, findings, notes, err);
 	if (!st)
 		goto done;
@@ -376,7 +402,7 @@ enum exec_outcome exec_confirm(struct exec *x, const struct cell *c, const char 
 	}
 	if (!stage_prepare(st, err) ||
 	    !calibration_clock(x->calibration, mine.timing.clock, &job.tick_ns, &floor_ns, err) ||
-	    !rounds_run(st, NULL, &job, &x->warm, &rounds, err))
+	    !confirm_evidence(st, &job, ev, err) || !rounds_run(st, ev, &job, &x->warm, &rounds, err))
 		goto done;
 	json_object_set_new(*facts, "arms", sampled_arms(st, &rounds));
 	json_object_set_new(*facts, "batch", json_integer(rounds.batch));
@@ -388,6 +414,9 @@ enum exec_outcome exec_confirm(struct exec *x, const struct cell *c, const char 
 done:
 	if (outcome != EXEC_OK && st && st->lost)
 		outcome = EXEC_LOST;
+	if (ev)
+		evidence_drop(ev);
+	free(ev);
 	rounds_free(&rounds);
 	stage_destroy(st);
 	json_decref(findings);

@@ -9,8 +9,8 @@
 #include "mix.h"
 #include "rounds.h"
 
-/* Outputs up to here are looked at in each round on the host: less than a scrub costs. */
-#define EACH_ROUND_BYTES ((size_t)256 << 10)
+/* Outputs up to here are looked at in each round on the host: little beside a launch. */
+#define EACH_ROUND_BYTES ((size_t)64 << 10)
 /* Outputs that have to be brought to the host to be looked at, beyond these bytes, are looked at in one round of so many. */
 #define SELDOM_BYTES ((size_t)4 << 20)
 enum { OFTEN = 2, SELDOM = 16 };
