@@ -93,7 +93,7 @@ void suggest_write_table(const struct suggest *s, const char *run_path, int anew
 /* The same in words, and the crossovers along each key. */
 void suggest_write_text(const struct suggest *s, int anew, FILE *f);
 
-/* ---- parts (suggest_served.c, suggest_table.c) ---------------------------------------------------------------------- */
+/* ---- parts (suggest_served.c, suggest_propose.c, suggest_table.c) ---------------------------------------------------------------------- */
 
 /* The row of a kernel at exactly these values of the keys; NULL: none. */
 struct suggest_row *suggest_row_at(const struct suggest *s, const char *kernel, const double *key);
