@@ -116,8 +116,7 @@ const struct suite *ab_suite(struct suite *s, const struct registry *reg, const 
 		err_set(err, "%s: none of its kernels is in both builds", s->path);
 		return NULL;
 	}
-	struct suite *out = arena_alloc(a, sizeof *out);
-	*out = *s;
+	struct suite *out = suite_derive(s);
 	out->name = arena_printf(a, "%s-ab", s->name);
 	out->cases = made;
 	out->n_cases = n;

@@ -17,7 +17,7 @@
 
 /* Draws for two places of unlike bytes; changes that are tried a tensor; outputs above are held to their bits alone. */
 enum { DRAWS = 16, TRIES = 3, RECORD_MAX = 1024 };
-#define NEAR_BYTES ((size_t)64 << 20)
+#define NEAR_BYTES IMAGE_HOST_BYTES
 
 struct change {
 	int t;

@@ -57,6 +57,22 @@ static void take_controls(struct group *g, const json_t *cell)
 	}
 }
 
+/* Whether some check of the cell found an arm wrong: its time is then the time of something else, whatever else is said of the ratio. */
+static bool found_wrong(const json_t *cell)
+{
+	size_t i;
+	json_t *f;
+
+	json_array_foreach(json_object_get(cell, "checks"), i, f)
+	{
+		const char *status = record_text(f, "status");
+		const enum cell_status s = status ? status_of(status) : ST_PASS;
+		if (s == ST_WRONG || s == ST_MISMATCH || s == ST_ERROR || s == ST_TIMEOUT)
+			return true;
+	}
+	return false;
+}
+
 static void add_cell(struct group *g, const json_t *cell)
 {
 	const json_t *timing = json_object_get(cell, "timing"), *x = json_object_get(timing, "of_over");
@@ -79,7 +95,7 @@ static void add_cell(struct group *g, const json_t *cell)
 	take_controls(g, cell);
 	const char *verdict = record_text(x, "verdict");
 	bool valid = verdict && strcmp(verdict, "invalid") != 0;
-	if (!json_is_object(x) || !(confounded || (right && valid)))
+	if (!json_is_object(x) || !((confounded && !found_wrong(cell)) || (right && valid)))
 		return;
 	struct judge_ratio_cell *c = &g->cell[g->n];
 	*c = (struct judge_ratio_cell){

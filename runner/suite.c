@@ -181,6 +181,16 @@ void suite_destroy(struct suite *s)
 		arena_destroy(s->arena);
 }
 
+struct suite *suite_derive(struct suite *s)
+{
+	struct suite_full *f = arena_alloc(s->arena, sizeof *f);
+
+	*f = *(const struct suite_full *)(const void *)s;
+	f->origin = NULL;
+	f->n_origins = 0;
+	return &f->s;
+}
+
 bool suite_provenance(const struct suite *s, const struct suite_case *c, const char *path, struct provenance *out)
 {
 	const struct suite_full *f = (const struct suite_full *)(const void *)s;

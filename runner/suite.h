@@ -200,6 +200,8 @@ struct suite_options {
  * then sorted by position. The caller owns the suite (suite_destroy) and the diags. */
 struct suite *suite_load(const char *path, const struct suite_options *opt, struct diags *diags);
 void suite_destroy(struct suite *s); /* NULL is fine */
+/* Another suite of the same arena, as s is, for the caller to set things in. What is known of where its cases' values come from is not kept. */
+struct suite *suite_derive(struct suite *s);
 
 /* The suite as understood, as `assay check --json` prints it (valid under the schema; feeding it back gives the same suite). */
 json_t *suite_to_json(const struct suite *s);

@@ -143,6 +143,18 @@ START_TEST(ratio_checks)
 	ck_assert(c.aggregates_invalid == 1);
 	json_decref(all);
 
+	/* But not where an arm was found wrong as well: `invalid`, the worse word, hides it. */
+	json_array_append_new(json_object_get(cells[0], "checks"),
+			      json_pack("{s:s, s:s, s:s, s:s}", "check", "timed", "arm", "split=4", "status",
+					"mismatch", "text", "wrong under the clock"));
+	all = record_aggregates(cells, 2, NULL);
+	g = json_object_get(json_array_get(all, 0), "geomean");
+	ck_assert_int_eq(json_integer_value(json_object_get(g, "n")), 1);
+	ck_assert_int_eq(json_integer_value(json_object_get(g, "of")), 2);
+	json_decref(all);
+	json_array_remove(json_object_get(cells[0], "checks"),
+			  json_array_size(json_object_get(cells[0], "checks")) - 1);
+
 	/* Two controls stand apart, each with its own sentence; the worst finding of each counts, whichever came first. */
 	static const struct {
 		const char *control, *status, *text;

@@ -48,6 +48,10 @@ static void round_trip(const char *path)
 	ck_assert_msg(again != NULL, "%s: %s\n%s", path, messages(), dump);
 	json_t *k = suite_to_json(again);
 	ck_assert_msg(json_equal(j, k), "%s", path);
+	/* One that is derived has all that the loader knew, its declared blocks too. */
+	json_t *derived = suite_to_json(suite_derive(s));
+	ck_assert_msg(json_equal(j, derived), "%s", path);
+	json_decref(derived);
 	for (int i = 0; i < s->n_cases; i++) {
 		struct timing a = s->cases[i].timing, b = again->cases[i].timing;
 		for (int n = 0; n < MAX_LIST; n++) {

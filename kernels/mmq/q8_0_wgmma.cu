@@ -120,45 +120,11 @@ extern __shared__ __align__(1024) char shared[];
 
 constexpr int EARLY = 1; /* scales of so many sixteens of rows are loaded while the product runs, as registers allow */
 
-/* y += the block's sums times both scales. dx: of this thread's tokens. dw: of this thread's rows, four of two eights a load. s32: all products by the
- * scales of w, then all fma by those that most outputs share, as an fma that reads three registers holds the next one up. f32: one after the other,
- * since in a long run of fma without conversions the assembler ends what one leaves for the next after each second. */
-template <class S>
-__device__ __forceinline__ void fold(float (&y)[HALVES][GN / 2], const sums<MMQ_S32> (&s)[HALVES],
-				     const float (&dx)[S::HT][2], const float4 (&dw)[S::HR][GN / 16])
-{
-	float t[HALVES][GN / 2];
-#pragma unroll
-	for (int r = 0; r < S::HR; r++)
-#pragma unroll
-		for (int n = 0; n < GN / 16; n++) {
-			const float d[4] = {dw[r][n].x, dw[r][n].y, dw[r][n].z, dw[r][n].w};
-#pragma unroll
-			for (int e = 0; e < 4; e++)
-#pragma unroll
-				for (int m = 0; m < S::HT; m++)
-#pragma unroll
-					for (int h = 0; h < 2; h++) {
-						const int at = 8 * n + e / 2 * 4 + 2 * h + e % 2;
-						t[m + r][at] = __fmul_rn((float)s[m + r].d[at], d[e]);
-					}
-		}
-	in_order();
-#pragma unroll
-	for (int m = 0; m < S::HT; m++)
-#pragma unroll
-		for (int h = 0; h < 2; h++)
-#pragma unroll
-			for (int r = 0; r < S::HR; r++)
-#pragma unroll
-				for (int c = 0; c < GN / 4; c++) {
-					const int at = c / 2 * 4 + 2 * h + c % 2;
-					y[m + r][at] = __fmaf_rn(dx[m][h], t[m + r][at], y[m + r][at]);
-				}
-}
-
-template <class S>
-__device__ __forceinline__ void fold(float (&y)[HALVES][GN / 2], const sums<MMQ_F32> (&s)[HALVES],
+/* y += the block's sums times both scales, in the same order in both arms. dx: of this thread's tokens. dw: of this thread's rows, four of two
+ * eights a load. (s32 alone would be 5 % faster in two passes, first all products by the scales of w, as an fma that reads three registers holds the
+ * next one up; f32 would be slower by it. The arms are to differ in their instruction.) */
+template <mmq_arm ARM, class S>
+__device__ __forceinline__ void fold(float (&y)[HALVES][GN / 2], const sums<ARM> (&s)[HALVES],
 				     const float (&dx)[S::HT][2], const float4 (&dw)[S::HR][GN / 16])
 {
 #pragma unroll
@@ -174,7 +140,7 @@ __device__ __forceinline__ void fold(float (&y)[HALVES][GN / 2], const sums<MMQ_
 					for (int h = 0; h < 2; h++) {
 						const int at = 8 * n + e / 2 * 4 + 2 * h + e % 2;
 						float *o = &y[m + r][at];
-						*o = __fmaf_rn(d[e], __fmul_rn(s[m + r].d[at], dx[m][h]), *o);
+						*o = __fmaf_rn(d[e], __fmul_rn((float)s[m + r].d[at], dx[m][h]), *o);
 					}
 		}
 }
@@ -217,7 +183,7 @@ __device__ __forceinline__ void step(float (&y)[HALVES][GN / 2], uint32_t (&a)[S
 		}
 		dw[c / (GN / 16)][c % (GN / 16)] = *(const float4 *)(here + at.dw + s * S::BN * 4 + c * 64);
 	}
-	fold<S>(y, sum, dx, dw);
+	fold<ARM, S>(y, sum, dx, dw);
 }
 
 template <mmq_arm ARM, class S>
