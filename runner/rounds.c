@@ -10,6 +10,7 @@
 #include "mix.h"
 #include "monotonic.h"
 #include "rotate.h"
+#include "sampler.h"
 
 enum { GIVE_UP_AFTER = 3, WARM_SAMPLES = 512 };
 /* After so long without a launch the clocks have come down. */
@@ -21,10 +22,7 @@ struct play {
 	const struct rounds_job *job;
 	struct rounds *out;
 	int arm[STAGE_SUBJECTS], n_arms; /* subjects that are timed */
-	struct rotate *rotate; /* SCRUB_ROTATE, else NULL */
-	struct watch *watch;
-	bool counts; /* the samples are of a round, not of what is thrown away before it */
-	bool broken; /* what the device says of an output cannot be */
+	struct sampler by;
 	int failures[STAGE_SUBJECTS], in_a_row[STAGE_SUBJECTS];
 	struct err why[STAGE_SUBJECTS];
 };
@@ -42,113 +40,11 @@ void rounds_order(uint64_t seed, int round, int n, int order[])
 	}
 }
 
-/* ---- one sample ----------------------------------------------------------------------------------------------------- */
-
-static struct ready *next_ready(struct play *p, int subject)
-{
-	return p->rotate ? rotate_next(p->rotate, subject) : p->st->subject[subject].ready;
-}
-
-static bool scrub(struct play *p, struct err *err)
-{
-	if (p->t->scrub == SCRUB_NONE || p->t->scrub == SCRUB_ROTATE)
-		return true;
-	const int64_t from = monotonic_ns();
-	const bool ok = p->st->ops->scrub(p->st->be, p->t->scrub == SCRUB_AUTO ? -1 : p->t->scrub_bytes, err);
-	p->st->cost.scrub_ns += monotonic_ns() - from;
-	return ok;
-}
-
-/* After a launch that was waited for, outside of the clock. */
-static bool look(struct play *p, struct ready *r, struct err *err)
-{
-	bool lived;
-
-	watch_look(p->watch, r, &lived, err);
-	p->broken = !lived;
-	return lived;
-}
-
-/* The bracket queued behind the scrub: nothing is waited for until all launches of the sample are queued, but to look at an output. */
-static bool sample_device(struct play *p, int subject, int batch, int64_t *sum, struct err *err)
-{
-	struct stage *st = p->st;
-	const int at = p->counts ? watch_at(p->watch) : -1;
-	int64_t ns, escaped = 0;
-	int done = 0;
-	bool ok = true;
-
-	for (; ok && done < batch; done++) {
-		struct ready *r = next_ready(p, subject);
-		ok = ready_restore(st, r, err) && watch_before(p->watch, r, done, err) && scrub(p, err);
-		const int64_t from = monotonic_ns();
-		ok = ok && st->ops->mark(st->be, 2 * done, err) && ready_enqueue(st, r, err) &&
-		     st->ops->mark(st->be, 2 * done + 1, err);
-		st->cost.launch_ns += monotonic_ns() - from;
-		if (!ok || done != at)
-			continue;
-		ok = stage_sync(st, &escaped, err);
-		escape_seen(&st->subject[subject], escaped);
-		ok = ok && look(p, r, err);
-	}
-	if (!stage_sync(st, &escaped, ok ? err : NULL))
-		ok = false;
-	escape_seen(&st->subject[subject], escaped);
-	*sum = 0;
-	for (int i = 0; ok && i < batch; i++) {
-		ok = st->ops->elapsed(st->be, 2 * i, 2 * i + 1, &ns, err);
-		*sum += ns;
-	}
-	return ok;
-}
-
-static bool sample_host(struct play *p, int subject, int batch, int64_t *sum, struct err *err)
-{
-	struct stage *st = p->st;
-	const int at = p->counts ? watch_at(p->watch) : -1;
-
-	*sum = 0;
-	for (int i = 0; i < batch; i++) {
-		struct ready *r = next_ready(p, subject);
-		int64_t from, to, escaped = 0;
-		bool lost = false;
-		if (!ready_restore(st, r, err) || !watch_before(p->watch, r, i, err) || !scrub(p, err) ||
-		    !stage_sync(st, NULL, err))
-			return false;
-		from = st->ops->now(st->be);
-		bool ok = ready_enqueue(st, r, err);
-		bool synced = st->ops->sync(st->be, &lost, ok ? err : NULL);
-		to = st->ops->now(st->be);
-		st->cost.launch_ns += to - from;
-		st->lost = st->lost || lost;
-		if (!ok || !synced)
-			return false;
-		*sum += to - from;
-		if (st->ops->drain && !st->ops->drain(st->be, &escaped, &st->lost, err))
-			return false;
-		escape_seen(&st->subject[subject], escaped);
-		if (i == at && !look(p, r, err))
-			return false;
-	}
-	return true;
-}
-
-/* The mean of batch launches, each scrubbed and bracketed on its own. False: a launch failed, with *err. */
 static bool sample(struct play *p, int subject, int batch, int round, int64_t *ns, struct err *err)
 {
-	int64_t sum;
-
-	stage_beat(p->st, "timing", p->st->subject[subject].name, round);
-	bool ok = p->t->clock == CLOCK_DEVICE ? sample_device(p, subject, batch, &sum, err)
-					      : sample_host(p, subject, batch, &sum, err);
-	*ns = ok ? (sum + batch / 2) / batch : -1;
 	p->out->launches += batch;
-	if (p->counts)
-		watch_count(p->watch, &p->st->subject[subject], batch);
-	return ok;
+	return sampler_take(&p->by, subject, batch, round, ns, err);
 }
-
-/* ---- rounds ----------------------------------------------------------------------------------------------------------- */
 
 static bool asked_for(const struct rounds_job *job, const char *name)
 {
@@ -199,7 +95,7 @@ static bool warm_up(struct play *p, struct warmth *warm, double *t_ns, struct er
 			/* Shipped is launched once in any case: the batch is chosen by what it takes. */
 			if (k >= launches && p->arm[a] != base)
 				continue;
-			watch_idle(p->watch);
+			watch_idle(p->by.watch);
 			bool ok = sample(p, p->arm[a], 1, -1, &ns, &why);
 			if (st->lost)
 				return err_set(err, "%s: %s", st->subject[p->arm[a]].name, why.text);
@@ -207,7 +103,7 @@ static bool warm_up(struct play *p, struct warmth *warm, double *t_ns, struct er
 				seen[n_seen++] = ns;
 		}
 	for (int64_t until = now + p->t->warmup_ns; timed && p->n_arms && st->ops->now(st->be) < until;) {
-		watch_idle(p->watch);
+		watch_idle(p->by.watch);
 		if (!sample(p, base, 1, -1, &ns, &why)) {
 			if (st->lost)
 				return err_set(err, "%s: %s", st->subject[base].name, why.text);
@@ -264,9 +160,9 @@ static bool one_round(struct play *p, int round, bool last, int64_t *const *into
 	struct err why = {{0}};
 
 	*dropped = false;
-	watch_round(p->watch, round, p->out->batch, last);
-	if (p->rotate)
-		rotate_round(p->rotate);
+	watch_round(p->by.watch, round, p->out->batch, last);
+	if (p->by.rotate)
+		rotate_round(p->by.rotate);
 	if (p->t->order == ORDER_RANDOM) {
 		rounds_order(p->job->order_seed, round, p->n_arms, order);
 		/* One launch of shipped is thrown away, so that no arm is first after whatever went before. */
@@ -279,12 +175,12 @@ static bool one_round(struct play *p, int round, bool last, int64_t *const *into
 	}
 	for (int i = 0; i < p->n_arms; i++) {
 		int s = p->arm[order[i]];
-		p->counts = true;
+		p->by.counts = true;
 		bool ok = sample(p, s, p->out->batch, round, &ns, &why);
-		p->counts = false;
+		p->by.counts = false;
 		if (into)
 			into[s][round] = ns;
-		if (st->lost || p->broken)
+		if (st->lost || p->by.broken)
 			return err_set(err, "%s: %s", st->subject[s].name, why.text);
 		if (ok) {
 			p->in_a_row[s] = 0;
@@ -328,7 +224,8 @@ static bool closing_rounds(struct play *p, struct err *err)
 {
 	bool dropped, ok = true;
 
-	for (int i = 0; ok && p->out->n && p->n_arms && !p->st->subject[0].failed && watch_wants_more(p->watch); i++) {
+	for (int i = 0; ok && p->out->n && p->n_arms && !p->st->subject[0].failed && watch_wants_more(p->by.watch);
+	     i++) {
 		ok = one_round(p, p->out->n + i, true, NULL, &dropped, err);
 		if (ok && dropped)
 			drop_failing(p);
@@ -415,7 +312,7 @@ bool rounds_run(struct stage *st, const struct evidence *ev, const struct rounds
 		struct rounds *out, struct err *err)
 {
 	const struct timing *t = &st->cell->timing;
-	struct play p = {.st = st, .t = t, .job = job, .out = out};
+	struct play p = {.st = st, .t = t, .job = job, .out = out, .by = {.st = st, .t = t}};
 	int64_t start = st->ops->now(st->be), budget = t->cell_budget_ns, round_ns = 0;
 	double t_ns = 0;
 	bool ok = false;
@@ -434,8 +331,8 @@ bool rounds_run(struct stage *st, const struct evidence *ev, const struct rounds
 		return true;
 	}
 	if (t->scrub == SCRUB_ROTATE) {
-		p.rotate = rotate_create(st, p.arm, p.n_arms, err);
-		if (!p.rotate) {
+		p.by.rotate = rotate_create(st, p.arm, p.n_arms, err);
+		if (!p.by.rotate) {
 			if (!st->lost) {
 				stage_note(st, "not timed: %s", err->text);
 				ok = true;
@@ -443,8 +340,8 @@ bool rounds_run(struct stage *st, const struct evidence *ev, const struct rounds
 			goto done;
 		}
 	}
-	p.watch = watch_create(st, ev, job->rounds > 0 ? job->rounds : t->rounds, job->order_seed, err);
-	if (!p.watch || !warm_up(&p, warm, &t_ns, err))
+	p.by.watch = watch_create(st, ev, job->rounds > 0 ? job->rounds : t->rounds, job->order_seed, err);
+	if (!p.by.watch || !warm_up(&p, warm, &t_ns, err))
 		goto done;
 	out->launches = 0;
 	out->batch = choose_batch(&p, t_ns);
@@ -469,13 +366,13 @@ bool rounds_run(struct stage *st, const struct evidence *ev, const struct rounds
 	}
 	ok = ok && closing_rounds(&p, err);
 	failure_findings(&p);
-	watch_findings(p.watch, out->watched);
+	watch_findings(p.by.watch, out->watched);
 	ok = ok && escape_settle(st, err);
 	warm->last_ns = st->ops->now(st->be);
 done:
 	out->wall_ns = st->ops->now(st->be) - start;
-	watch_destroy(p.watch);
-	rotate_destroy(p.rotate);
+	watch_destroy(p.by.watch);
+	rotate_destroy(p.by.rotate);
 	return ok;
 }
 
