@@ -127,7 +127,8 @@ static int write_file(const struct report *r, const struct options *o)
 		why = errno;
 	}
 	if (bad) {
-		fprintf(stderr, "assay report: cannot write %s%s%s\n", o->out, why ? ": " : "", why ? strerror(why) : "");
+		fprintf(stderr, "assay report: cannot write %s%s%s\n", o->out, why ? ": " : "",
+			why ? strerror(why) : "");
 		if (!direct)
 			unlink(part);
 	} else {

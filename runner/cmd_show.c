@@ -29,10 +29,7 @@ static int show(const char *path, bool verbose, bool quiet)
 	if (f.torn)
 		fprintf(stderr, "assay show: %s: the last line is cut short and left out\n", path);
 	const struct text_options o = {
-		.out = stdout,
-		.colour = cmd_colour(stdout),
-		.verbose = verbose,
-		.quiet = quiet,
+		.out = stdout, .colour = cmd_colour(stdout), .verbose = verbose, .quiet = quiet,
 		/* No name of the file: under git it is another temporary one each time, and a diff of two texts would show that. */
 	};
 	struct text *t = text_create(&o);

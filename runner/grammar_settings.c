@@ -181,11 +181,11 @@ static const struct slot warmup_rows[] = {{"launches", .scalar = SC_INT, .min = 
 					   .doc = "and at least so long, once a process and after an idle gap"},
 					  {0}};
 
-static const struct slot budget_rows[] = {{"cell", .words = none_word, .scalar = SC_TIME, .min = 1, .max = 9e18, .dflt = "none",
-					   .store = ST_I64, TIMING(cell_budget_ns),
+static const struct slot budget_rows[] = {{"cell", .words = none_word, .scalar = SC_TIME, .min = 1, .max = 9e18,
+					   .dflt = "none", .store = ST_I64, TIMING(cell_budget_ns),
 					   .doc = "timing of one cell stops there: `inconclusive(budget)`"},
-					  {"suite", .words = none_word, .scalar = SC_TIME, .min = 1, .max = 9e18, .dflt = "none",
-					   .store = ST_I64, TIMING(suite_budget_ns),
+					  {"suite", .words = none_word, .scalar = SC_TIME, .min = 1, .max = 9e18,
+					   .dflt = "none", .store = ST_I64, TIMING(suite_budget_ns),
 					   .doc = "cells after it are checked and not timed further"},
 					  {0}};
 
@@ -227,8 +227,8 @@ const struct slot grammar_timing[] =
 	 {"batch", .words = auto_word, .scalar = SC_INT, .min = 1, .max = 32, .dflt = "auto", .store = ST_INT,
 	  TIMING(batch), .doc = "launches a sample; `auto`: from the clock's tick"},
 	 {"budget", .sub = budget_rows, .doc = "limits of time"},
-	 {"timeout", .words = none_word, .scalar = SC_TIME, .min = 1, .max = 9e18, .dflt = "60s", .store = ST_I64, TIMING(timeout_ns),
-	  .doc = "no sign of life for so long: the worker is ended and the cell is `timeout`"},
+	 {"timeout", .words = none_word, .scalar = SC_TIME, .min = 1, .max = 9e18, .dflt = "60s", .store = ST_I64,
+	  TIMING(timeout_ns), .doc = "no sign of life for so long: the worker is ended and the cell is `timeout`"},
 	 {"retries", .scalar = SC_INT, .min = 0, .max = 10, .dflt = "2", .store = ST_INT, TIMING(retries),
 	  .doc = "of a throttled or shared window"},
 	 {"threads", .words = auto_word, .scalar = SC_INT, .min = 1, .max = 4096, .dflt = "auto", .store = ST_INT,

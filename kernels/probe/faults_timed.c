@@ -78,10 +78,11 @@ static int run_caches_part(const struct assay_call *call, void *state)
 {
 	static struct {
 		int64_t rows;
-		float key[KEY], out[ROWS_MAX];
+		unsigned char key[KEY * sizeof(float)];
+		float out[ROWS_MAX];
 	} kept[KEPT];
 	static int n_kept;
-	const float *a = call->tensor[A];
+	const unsigned char *a = call->tensor[A];
 	const int64_t n = rows_of(call);
 	float *out = call->tensor[OUT];
 
