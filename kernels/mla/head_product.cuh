@@ -223,8 +223,18 @@ __device__ __forceinline__ float4 load_once(const float *from, uint64_t policy)
  * takes with nothing summed. The price: the next step of a warp is in another head, so x is loaded at every step; which is cheap
  * from the L1, as long as it is no more than the weights of the step.
  *
- * A step is ROWS whole rows of SLABS slabs; n_out is a multiple of ROWS, so no step is of two heads. */
-template <int SLABS, int ROWS, int T> __global__ void __launch_bounds__(THREADS, 4) head_product_sweep(product p)
+ * A step is ROWS whole rows of SLABS slabs; n_out is a multiple of ROWS, so no step is of two heads.
+ *
+ * No more than 64 KB of weights are asked for at once on a multiprocessor, which is twice what keeps the memory busy. Each line that
+ * is under way holds a place in the L2 that something else had to leave, and what leaves after other work is often dirty: with as
+ * many blocks as the registers allow, 0.1 to 0.25 us more. See product_sweep() for how blocks are held back. */
+constexpr int IN_FLIGHT = 64 << 10;
+constexpr int sweep_blocks(int slabs, int rows) /* blocks a multiprocessor whose steps are IN_FLIGHT bytes together */
+{
+	return IN_FLIGHT / (WARPS * rows * slabs * SLAB * 4);
+}
+
+template <int SLABS, int ROWS, int T> __global__ void __launch_bounds__(THREADS, sweep_blocks(SLABS, ROWS)) head_product_sweep(product p)
 {
 	constexpr int COPIES = 2 * SLABS, SUMS = T * ROWS * SLABS, SPREAD = 32 / SUMS; /* lanes a sum */
 	const int lane = threadIdx.x % 32;
@@ -290,11 +300,12 @@ struct product_launch {
 	const void *function;
 	dim3 grid;
 	size_t smem;
+	int carveout; /* percent of the L1 that shared memory is to have, or -1: as the driver likes */
 };
 
 template <int T> product_launch product_stream(const mla_head_shape &s, product *p, int64_t parts)
 {
-	constexpr int RING = 3; /* 2 to 4 measure alike; 1 is slower */
+	constexpr int RING = 2; /* 64 KB a multiprocessor, see section 5; 3 and 4 take 1 and 2 % more, 1 is far slower */
 	const int64_t rows = (s.n_out + parts - 1) / parts, step_rows = 2 * WARPS / p->slabs;
 	const int64_t steps = (rows + step_rows - 1) / step_rows;
 	p->ring = (int)(steps < RING ? steps : RING);
@@ -303,16 +314,27 @@ template <int T> product_launch product_stream(const mla_head_shape &s, product 
 	l.function = (const void *)head_product_stream<T, RING>;
 	l.grid = dim3((unsigned)parts, (unsigned)s.n_head, (unsigned)((s.t_q + T - 1) / T));
 	l.smem = (size_t)(WARPS * p->ring * PAIR_BYTES) + (size_t)(p->slabs * T * rows) * 4;
+	l.carveout = -1;
 	return l;
 }
 
+/* A block asks for shared memory that it does not use, so that no more than sweep_blocks() of them share a multiprocessor; of the L1
+ * they leave enough for x beside the lines under way, which an L1 of 60 KB has no room for (0.7 us). */
 template <int SLABS, int ROWS, int T> product_launch product_sweep(const mla_head_shape &s, int64_t parts)
 {
+	constexpr int CARVEOUT = 58, RESERVED = 1024; /* bytes that CUDA takes for each block */
 	product_launch l;
 	l.symbol = "head_product_sweep";
 	l.function = (const void *)head_product_sweep<SLABS, ROWS, T>;
-	l.grid = dim3((unsigned)(s.n_head * parts));
-	l.smem = 0;
+	const int64_t blocks = (s.n_head * s.n_out / ROWS + WARPS - 1) / WARPS; /* with one step a warp; more would be idle */
+	l.grid = dim3((unsigned)(s.n_head * parts < blocks ? s.n_head * parts : blocks));
+	int device = 0, bytes = 0;
+	if (cudaGetDevice(&device) != cudaSuccess ||
+	    cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerMultiprocessor, device) != cudaSuccess)
+		bytes = 0; /* then nothing is held back; an error that lasts is told by the launch */
+	const int each = (int)((int64_t)bytes * CARVEOUT / 100 / sweep_blocks(SLABS, ROWS)) - RESERVED;
+	l.smem = each > 0 ? (size_t)each / 1024 * 1024 : 0;
+	l.carveout = CARVEOUT;
 	return l;
 }
 
@@ -334,6 +356,7 @@ product_launch product_choose(const mla_head_shape &s, product *p, int64_t parts
 		l.function = (const void *)head_product_plain;
 		l.grid = dim3((unsigned)parts, (unsigned)s.n_head, (unsigned)s.t_q);
 		l.smem = 0;
+		l.carveout = -1;
 		return l;
 	}
 	/* A sweep where a head is divided finely anyway and x is no more than the weights beside it. */
@@ -353,7 +376,10 @@ int product_plan(const assay_call *call, const mla_head_shape &s)
 {
 	product p;
 	const product_launch l = product_choose(s, &p, BASE_PARTS * (call->arm_arg > 0 ? call->arm_arg : 1));
-	return launch_allow(call, l.symbol, l.function);
+	if (launch_allow(call, l.symbol, l.function) != 0)
+		return -1;
+	return launch_check(call, cudaFuncSetAttribute(l.function, cudaFuncAttributePreferredSharedMemoryCarveout, l.carveout),
+	                    l.symbol);
 }
 
 int product_run(const assay_call *call, const mla_head_shape &s)
