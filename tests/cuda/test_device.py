@@ -288,7 +288,8 @@ class Device(unittest.TestCase):
         only = [x for name in names for x in ('--kernel-name', 'kernel_substring=' + name)]
         self.sanitize('racecheck', 'race.yaml', cells, '0 hazards', *only, args=args)
         # Nor one that this device did not run. (mmq_unpack derives an input, so it is no arm's.)
-        ran = {a['artifact']['symbol'] for c in self.cells() for a in c['arms'] if 'symbol' in (a.get('artifact') or {})}
+        artifacts = [a.get('artifact') or {} for c in self.cells() for a in c['arms']]
+        ran = {one['symbol'] for artifact in artifacts for one in artifact.get('launches', [artifact]) if 'symbol' in one}
         for name in set(names) - {'mmq_unpack'}:
             self.assertTrue(any(name in symbol for symbol in ran), (name, ran))
 
