@@ -116,12 +116,11 @@ int plan_arm(const assay_call *call, int64_t split, void **state)
 	*state = NULL;
 	if (!tiles_fit(mla_attn_of(call->point)))
 		return 0;
-	int device = 0, room = 0, clusters = 0, cc = 0;
+	int room = 0, clusters = 0, cc = 0;
 	struct cudaFuncAttributes wgmma = {};
-	if (launch_check(call, cudaGetDevice(&device), "attn_gathered") != 0 ||
-	    launch_check(call, cudaDeviceGetAttribute(&room, cudaDevAttrMaxSharedMemoryPerBlockOptin, device), "attn_gathered") != 0 ||
-	    launch_check(call, cudaDeviceGetAttribute(&cc, cudaDevAttrComputeCapabilityMajor, device), "attn_gathered") != 0 ||
-	    launch_check(call, cudaDeviceGetAttribute(&clusters, cudaDevAttrClusterLaunch, device), "attn_gathered") != 0)
+	if (device_attribute(call, "attn_gathered", cudaDevAttrMaxSharedMemoryPerBlockOptin, &room) != 0 ||
+	    device_attribute(call, "attn_gathered", cudaDevAttrComputeCapabilityMajor, &cc) != 0 ||
+	    device_attribute(call, "attn_gathered", cudaDevAttrClusterLaunch, &clusters) != 0)
 		return -1;
 	/* Machine code without the unit takes no more than a warp. */
 	if (cc == 9 && launch_check(call, cudaFuncGetAttributes(&wgmma, choose_wgmma(1).function), "attn_gathered") != 0)

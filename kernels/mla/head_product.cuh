@@ -16,6 +16,7 @@
 #define ASSAY_KERNELS_HEAD_PRODUCT_CUH
 
 #include <stdint.h>
+#include <stdlib.h>
 
 #include "launch.cuh"
 #include "mla.h"
@@ -225,7 +226,7 @@ __device__ __forceinline__ float4 load_once(const float *from, uint64_t policy)
  *
  * A step is ROWS whole rows of SLABS slabs; n_out is a multiple of ROWS, so no step is of two heads.
  *
- * No more than 64 KB of weights are asked for at once on a multiprocessor, which is twice what keeps the memory busy. Each line that
+ * No more than 64 KB of weights are asked for at once on a multiprocessor; with 48 or 32 KB the memory waits. Each line that
  * is under way holds a place in the L2 that something else had to leave, and what leaves after other work is often dirty: with as
  * many blocks as the registers allow, 0.1 to 0.25 us more. See product_sweep() for how blocks are held back. */
 constexpr int IN_FLIGHT = 64 << 10;
@@ -299,13 +300,13 @@ struct product_launch {
 	const char *symbol;
 	const void *function;
 	dim3 grid;
-	size_t smem;
-	int carveout; /* percent of the L1 that shared memory is to have, or -1: as the driver likes */
+	size_t smem = 0;
+	int carveout = cudaSharedmemCarveoutDefault; /* percent of the L1 that shared memory is to have */
 };
 
 template <int T> product_launch product_stream(const mla_head_shape &s, product *p, int64_t parts)
 {
-	constexpr int RING = 2; /* 64 KB a multiprocessor, see section 5; 3 and 4 take 1 and 2 % more, 1 is far slower */
+	constexpr int RING = 2; /* 64 KB a multiprocessor, see section 5; on an H200 3 and 4 take up to 2.5 and 3 % more, 1 is slower */
 	const int64_t rows = (s.n_out + parts - 1) / parts, step_rows = 2 * WARPS / p->slabs;
 	const int64_t steps = (rows + step_rows - 1) / step_rows;
 	p->ring = (int)(steps < RING ? steps : RING);
@@ -314,13 +315,12 @@ template <int T> product_launch product_stream(const mla_head_shape &s, product 
 	l.function = (const void *)head_product_stream<T, RING>;
 	l.grid = dim3((unsigned)parts, (unsigned)s.n_head, (unsigned)((s.t_q + T - 1) / T));
 	l.smem = (size_t)(WARPS * p->ring * PAIR_BYTES) + (size_t)(p->slabs * T * rows) * 4;
-	l.carveout = -1;
 	return l;
 }
 
-/* A block asks for shared memory that it does not use, so that no more than sweep_blocks() of them share a multiprocessor; of the L1
- * they leave enough for x beside the lines under way, which an L1 of 60 KB has no room for (0.7 us). */
-template <int SLABS, int ROWS, int T> product_launch product_sweep(const mla_head_shape &s, int64_t parts)
+/* room: bytes of shared memory a multiprocessor. A block asks for some that it does not use, so that no more than sweep_blocks() of them
+ * share a multiprocessor; of the L1 they leave enough for x beside the lines under way, which an L1 of 60 KB has no room for (0.7 us). */
+template <int SLABS, int ROWS, int T> product_launch product_sweep(const mla_head_shape &s, int64_t parts, int room)
 {
 	constexpr int CARVEOUT = 58, RESERVED = 1024; /* bytes that CUDA takes for each block */
 	product_launch l;
@@ -328,18 +328,14 @@ template <int SLABS, int ROWS, int T> product_launch product_sweep(const mla_hea
 	l.function = (const void *)head_product_sweep<SLABS, ROWS, T>;
 	const int64_t blocks = (s.n_head * s.n_out / ROWS + WARPS - 1) / WARPS; /* with one step a warp; more would be idle */
 	l.grid = dim3((unsigned)(s.n_head * parts < blocks ? s.n_head * parts : blocks));
-	int device = 0, bytes = 0;
-	if (cudaGetDevice(&device) != cudaSuccess ||
-	    cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerMultiprocessor, device) != cudaSuccess)
-		bytes = 0; /* then nothing is held back; an error that lasts is told by the launch */
-	const int each = (int)((int64_t)bytes * CARVEOUT / 100 / sweep_blocks(SLABS, ROWS)) - RESERVED;
+	const int each = (int)((int64_t)room * CARVEOUT / 100 / sweep_blocks(SLABS, ROWS)) - RESERVED;
 	l.smem = each > 0 ? (size_t)each / 1024 * 1024 : 0;
 	l.carveout = CARVEOUT;
 	return l;
 }
 
-/* parts: blocks a head. More blocks than rows would be idle ones. */
-product_launch product_choose(const mla_head_shape &s, product *p, int64_t parts)
+/* parts: blocks a head. More blocks than rows would be idle ones. room: as of product_sweep. */
+product_launch product_choose(const mla_head_shape &s, product *p, int64_t parts, int room)
 {
 	p->n_head = (int)s.n_head, p->n_in = (int)s.n_in, p->n_out = (int)s.n_out, p->t_q = (int)s.t_q;
 	p->slabs = 1;
@@ -355,16 +351,14 @@ product_launch product_choose(const mla_head_shape &s, product *p, int64_t parts
 		l.symbol = "head_product_plain";
 		l.function = (const void *)head_product_plain;
 		l.grid = dim3((unsigned)parts, (unsigned)s.n_head, (unsigned)s.t_q);
-		l.smem = 0;
-		l.carveout = -1;
 		return l;
 	}
 	/* A sweep where a head is divided finely anyway and x is no more than the weights beside it. */
 	if (parts > BASE_PARTS && s.n_head * s.n_out < INT32_MAX) {
 		if (s.n_in <= SLAB && s.n_out % 2 == 0 && s.t_q <= 2)
-			return s.t_q <= 1 ? product_sweep<1, 2, 1>(s, parts) : product_sweep<1, 2, 2>(s, parts);
+			return s.t_q <= 1 ? product_sweep<1, 2, 1>(s, parts, room) : product_sweep<1, 2, 2>(s, parts, room);
 		if (s.n_in > SLAB && s.n_in <= 2 * SLAB && s.t_q <= 1)
-			return product_sweep<2, 1, 1>(s, parts);
+			return product_sweep<2, 1, 1>(s, parts, room);
 	}
 	return s.t_q <= 1   ? product_stream<1>(s, p, parts)
 	       : s.t_q <= 2 ? product_stream<2>(s, p, parts)
@@ -372,25 +366,45 @@ product_launch product_choose(const mla_head_shape &s, product *p, int64_t parts
 	                    : product_stream<8>(s, p, parts);
 }
 
-int product_plan(const assay_call *call, const mla_head_shape &s)
+struct product_planned {
+	product p; /* without its tensors */
+	product_launch l;
+};
+
+/* *state: a product_planned, for product_run(), freed by product_finish(). */
+int product_plan(const assay_call *call, const mla_head_shape &s, void **state)
 {
-	product p;
-	const product_launch l = product_choose(s, &p, BASE_PARTS * (call->arm_arg > 0 ? call->arm_arg : 1));
-	if (launch_allow(call, l.symbol, l.function) != 0)
+	product_planned q = {};
+	int room = 0;
+	if (device_attribute(call, "head_product", cudaDevAttrMaxSharedMemoryPerMultiprocessor, &room) != 0)
 		return -1;
-	return launch_check(call, cudaFuncSetAttribute(l.function, cudaFuncAttributePreferredSharedMemoryCarveout, l.carveout),
-	                    l.symbol);
+	q.l = product_choose(s, &q.p, BASE_PARTS * (call->arm_arg > 0 ? call->arm_arg : 1), room);
+	if (launch_allow(call, q.l.symbol, q.l.function) != 0 ||
+	    launch_check(call, cudaFuncSetAttribute(q.l.function, cudaFuncAttributePreferredSharedMemoryCarveout, q.l.carveout),
+	                 q.l.symbol) != 0)
+		return -1;
+	product_planned *kept = (product_planned *)malloc(sizeof *kept);
+	if (kept == NULL)
+		return launch_check(call, cudaErrorMemoryAllocation, q.l.symbol);
+	*kept = q;
+	*state = kept;
+	return 0;
 }
 
-int product_run(const assay_call *call, const mla_head_shape &s)
+int product_run(const assay_call *call, void *state)
 {
-	product p;
-	const product_launch l = product_choose(s, &p, BASE_PARTS * (call->arm_arg > 0 ? call->arm_arg : 1));
+	const product_planned *q = (const product_planned *)state;
+	product p = q->p;
 	p.x = (const float *)call->tensor[MLA_HEAD_X];
 	p.w = (const float *)call->tensor[MLA_HEAD_W];
 	p.out = (float *)call->tensor[MLA_HEAD_OUT];
 	void *args[] = {&p};
-	return launch(call, l.symbol, l.function, l.grid, dim3(THREADS), l.smem, args);
+	return launch(call, q->l.symbol, q->l.function, q->l.grid, dim3(THREADS), q->l.smem, args);
+}
+
+void product_finish(void *state)
+{
+	free(state);
 }
 
 } // namespace
@@ -398,19 +412,14 @@ int product_run(const assay_call *call, const mla_head_shape &s)
 /* The device arms of mla.NAME: `shipped` launches four blocks a head, `split=N` four times N. With one token (or two and short rows) those
  * of a split sweep over the weights in the order of memory; with more they have an Nth of the rows each, and fewer blocks load
  * the tokens less often, which is worth most at eight. */
-#define HEAD_PRODUCT_ARMS(NAME)                                                                                        \
-	static int plan(const assay_call *call, void **state)                                                          \
-	{                                                                                                              \
-		*state = NULL;                                                                                         \
-		return product_plan(call, mla_##NAME##_of(call->point));                                               \
-	}                                                                                                              \
-	static int run(const assay_call *call, void *state)                                                            \
-	{                                                                                                              \
-		return product_run(call, mla_##NAME##_of(call->point));                                                \
-	}                                                                                                              \
-	extern "C" {                                                                                                   \
-	extern const assay_arm_ops mla_##NAME##_cuda_shipped = {plan, run, NULL, NULL, NULL};                          \
-	extern const assay_arm_ops mla_##NAME##_cuda_split = {plan, run, NULL, NULL, NULL};                            \
+#define HEAD_PRODUCT_ARMS(NAME)												\
+	static int plan(const assay_call *call, void **state)								\
+	{														\
+		return product_plan(call, mla_##NAME##_of(call->point), state);						\
+	}														\
+	extern "C" {													\
+	extern const assay_arm_ops mla_##NAME##_cuda_shipped = {plan, product_run, product_finish, NULL, NULL};		\
+	extern const assay_arm_ops mla_##NAME##_cuda_split = {plan, product_run, product_finish, NULL, NULL};		\
 	}
 
 #endif

@@ -40,14 +40,22 @@ static inline int launch(const struct assay_call *call, const char *symbol, cons
 	                    symbol);
 }
 
+/* *value: what attribute is on the current device. 0, or -1 with call->error. */
+static inline int device_attribute(const struct assay_call *call, const char *what, enum cudaDeviceAttr attribute, int *value)
+{
+	int device = 0;
+	if (launch_check(call, cudaGetDevice(&device), what) != 0)
+		return -1;
+	return launch_check(call, cudaDeviceGetAttribute(value, attribute, device), what);
+}
+
 /* Lets function use all the dynamic shared memory that a block can have beside its static: two arms may launch one function with
  * different needs. For plan(): outside the clock. */
 static inline int launch_allow(const struct assay_call *call, const char *symbol, const void *function)
 {
-	int device = 0, most = 0;
+	int most = 0;
 	struct cudaFuncAttributes at;
-	if (launch_check(call, cudaGetDevice(&device), symbol) != 0 ||
-	    launch_check(call, cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device), symbol) != 0 ||
+	if (device_attribute(call, symbol, cudaDevAttrMaxSharedMemoryPerBlockOptin, &most) != 0 ||
 	    launch_check(call, cudaFuncGetAttributes(&at, function), symbol) != 0)
 		return -1;
 	return launch_check(call,

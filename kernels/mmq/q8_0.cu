@@ -304,9 +304,8 @@ template <mmq_arm ARM> const assay_arm_ops *ops_here(const assay_call *call)
 	if (ARM == MMQ_F32_BS || !mmq_q8_0_ring_here())
 		return &tiles<ARM>;
 	const mmq_shape s = mmq_of(call->point);
-	int device = 0, multiprocessors = 0;
-	if (launch_check(call, cudaGetDevice(&device), "mmq_tile") != 0 ||
-	    launch_check(call, cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device), "mmq_tile") != 0)
+	int multiprocessors = 0;
+	if (device_attribute(call, "mmq_tile", cudaDevAttrMultiProcessorCount, &multiprocessors) != 0)
 		return NULL;
 	if ((s.m + BM - 1) / BM * ((s.out_f + BN - 1) / BN) <= multiprocessors)
 		return &tiles<ARM>;

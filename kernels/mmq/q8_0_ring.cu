@@ -242,7 +242,7 @@ template <mmq_arm ARM> __global__ void __launch_bounds__(THREADS, 1) mmq_ring(co
 template <mmq_arm ARM> int plan(const assay_call *call, void **state)
 {
 	int n = 0;
-	if (multiprocessors_of(call, "mmq_ring", &n) != 0)
+	if (device_attribute(call, "mmq_ring", cudaDevAttrMultiProcessorCount, &n) != 0)
 		return -1;
 	return ring_plan<shape>(call, "mmq_ring", (const void *)mmq_ring<ARM>, THREADS, n, state);
 }

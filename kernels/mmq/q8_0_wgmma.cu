@@ -271,7 +271,7 @@ template <mmq_arm ARM> int plan(const assay_call *call, void **state)
 {
 	const mmq_shape s = mmq_of(call->point);
 	int n = 0;
-	if (multiprocessors_of(call, "mmq_wgmma", &n) != 0)
+	if (device_attribute(call, "mmq_wgmma", cudaDevAttrMultiProcessorCount, &n) != 0)
 		return -1;
 	if (21 * waves<shape<false>>(s, n) >= 20 * waves<shape<true>>(s, n))
 		return ring_plan<shape<true>>(call, "mmq_wgmma", (const void *)mmq_wgmma<ARM, true>, THREADS, n, state);

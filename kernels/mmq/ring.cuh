@@ -228,15 +228,6 @@ void ring_finish(void *state)
 	free(state);
 }
 
-int multiprocessors_of(const assay_call *call, const char *symbol, int *multiprocessors)
-{
-	int device = 0;
-	if (launch_check(call, cudaGetDevice(&device), symbol) != 0)
-		return -1;
-	return launch_check(
-		call, cudaDeviceGetAttribute(multiprocessors, cudaDevAttrMultiProcessorCount, device), symbol);
-}
-
 } // namespace
 
 #endif
