@@ -5,6 +5,7 @@ Every verdict file that is read is held against the schema.
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -12,6 +13,11 @@ import time
 import unittest
 
 ASSAY, ROOT = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
+
+# What is ignored stays so in what we start: under nohup, or behind a shell's &, no run would end of a signal.
+for sig in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
+    if signal.getsignal(sig) == signal.SIG_IGN:
+        signal.signal(sig, signal.SIG_DFL)
 
 # One case, of a kernel whose geometry is a name alone.
 HEAD = '''\
